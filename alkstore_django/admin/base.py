@@ -1,0 +1,73 @@
+"""What every page of ours shares: nothing can be edited, and no table is ever counted to its end."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from django.contrib import admin
+from django.core.paginator import Paginator
+from django.db.models import QuerySet
+from django.http import HttpRequest
+
+from alkstore_django.models import alias
+
+if TYPE_CHECKING:
+    _ModelAdmin = admin.ModelAdmin[Any]
+    _Paginator = Paginator[Any]
+else:
+    _ModelAdmin = admin.ModelAdmin
+    _Paginator = Paginator
+
+
+class BoundedPaginator(_Paginator):
+    """Counts, and pages through, ``most`` rows at most: ``COUNT(*)`` of a big table takes minutes."""
+
+    most = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        rows: Any = self.object_list
+        return int(rows[: self.most].count())
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether there may be more rows than the pages show."""
+        return self.count >= self.most
+
+
+class ReadOnlyAdmin(_ModelAdmin):
+    """Looking needs the ``view`` permission; adding, changing and deleting is nobody's."""
+
+    list_per_page = 50
+    paginator = BoundedPaginator
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+
+    class Media:
+        css = {"all": ("alkstore_django/admin.css",)}
+
+    @property
+    def using(self) -> str:
+        """The database that is shown: the one that ``TASKS`` names, as for the commands; if it names
+        several, the router's answer. A subclass may say another."""
+        from alkstore_django import served  # the backport may be missing, and a check has to say so
+
+        found = served.databases()
+        return found[0] if len(found) == 1 else alias(None)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        return super().get_queryset(request).using(self.using)
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        # PostgreSQL has no NUL in text, and fails where others find nothing.
+        return None if "\x00" in object_id else super().get_object(request, object_id, from_field)
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False

@@ -1,0 +1,55 @@
+"""The settings of the app: one dict, ``ALKSTORE``, read when it is needed, never at import."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, fields
+from typing import Any
+
+from django.conf import settings as django_settings
+
+
+@dataclass(frozen=True)
+class Defaults:
+    """Every key of ``ALKSTORE`` with its default; durations are whole seconds."""
+
+    IMPORTS: tuple[str, ...] = ()
+    """Modules that workers and commands import besides ``tasks`` of every installed app."""
+
+    VISIBILITY_TIMEOUT: int = 60
+    """How long a claim holds without a renewal, for tasks that do not say it themselves."""
+
+    RESULT_TTL: int | None = 7 * 24 * 3600
+    """How long results and records of finished tasks are kept; ``None`` keeps them."""
+
+    DOORBELL: bool = True
+    """On SQLite: whether a commit that puts in a job wakes the workers, through a socket."""
+
+    SOCKET_DIR: str | os.PathLike[str] | None = None
+    """Where those sockets are; ``None``: beside the database file, else in the runtime directory."""
+
+    NOTIFY: bool = True
+    """On PostgreSQL: whether a job that is put in wakes the workers, through ``NOTIFY``."""
+
+
+KEYS = tuple(field.name for field in fields(Defaults))
+
+
+class Settings:
+    """Attribute access to ``settings.ALKSTORE`` with the defaults filled in.
+
+    Reads the project's settings each time, so that ``override_settings`` is seen.
+    """
+
+    def __getattr__(self, key: str) -> Any:
+        if key not in KEYS:
+            raise AttributeError(f"ALKSTORE has no key {key!r}; it knows {', '.join(KEYS)}.")
+        return self.given().get(key, getattr(Defaults, key))
+
+    @staticmethod
+    def given() -> dict[str, Any]:
+        """What the project wrote, unchecked (the system checks judge it)."""
+        return getattr(django_settings, "ALKSTORE", {})
+
+
+settings = Settings()

@@ -1,0 +1,73 @@
+"""What can go wrong, by name. Bad input raises ``ValueError`` or ``TypeError`` instead, at the call."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from .values import seconds
+
+
+class AlkstoreError(Exception):
+    """Root of the exceptions of this app; never raised itself."""
+
+
+class UndecodablePayload(AlkstoreError):
+    """A stored payload is not JSON text. Its job goes to the dead letters, the raw text kept."""
+
+
+class UnknownTask(AlkstoreError):
+    """No task of the stored name is registered, or can be imported from an installed app."""
+
+
+class TablesMissing(AlkstoreError):
+    """The tables are not there: run ``manage.py migrate`` on that database."""
+
+
+class WorkerLost(AlkstoreError):
+    """The worker that held the claim vanished: the claim lapsed without an answer."""
+
+
+class TaskInterrupted(AlkstoreError):
+    """The worker was stopped while the task ran; the task was put back.
+
+    A task that finds ``context.is_cancelled`` may raise it, to be put back before the grace is over.
+    """
+
+
+class TaskTimedOut(AlkstoreError):
+    """The task ran longer than its ``timeout``. Raised in its code, where that can be interrupted."""
+
+
+class TaskExpired(AlkstoreError):
+    """The job was not started before its ``expires_at``."""
+
+
+class TaskCancelled(AlkstoreError):
+    """The job was cancelled."""
+
+
+class AttemptsExhausted(AlkstoreError):
+    """The job had no attempt left when it was its turn."""
+
+
+class JobFailed(AlkstoreError):
+    """A job failed with a text and no exception: by ``fail`` or ``retry``, or by another program."""
+
+
+class Retry(AlkstoreError):
+    """Raise it in a task to be run again, within the budget of ``max_attempts``.
+
+    ``after`` is the delay in seconds or as ``timedelta``; left out, the task's backoff decides.
+    A bad one raises ``TypeError`` or ``ValueError`` where it is given.
+    """
+
+    def __init__(self, reason: str = "", *, after: int | float | timedelta | None = None) -> None:
+        super().__init__(reason or "the task asked to be run again")
+        self.after = None if after is None else seconds("after", after)
+
+
+class Discard(AlkstoreError):
+    """Raise it in a task to end it as failed, without another attempt and without a dead letter."""
+
+    def __init__(self, reason: str = "") -> None:
+        super().__init__(reason or "the task was discarded by its own code")

@@ -1,0 +1,84 @@
+"""What the values of flags mean. Each raises ``ArgumentTypeError`` for a value that means nothing."""
+
+from __future__ import annotations
+
+import os
+import re
+from argparse import ArgumentTypeError
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+
+from alkstore_django import values
+from alkstore_django.inspection import is_id
+from alkstore_django.values import MAX_INT
+
+UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
+
+
+def positive(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= MAX_INT:
+        raise ArgumentTypeError(f"{text} is not from 1 to {MAX_INT}")
+    return value
+
+
+def job_id(text: str) -> int:
+    value = int(text)
+    if not is_id(value):
+        raise ArgumentTypeError(f"{text} is not the id of a job")
+    return value
+
+
+def duration(text: str) -> float:
+    value = float(text)
+    if not 0 <= value < float("inf"):
+        raise ArgumentTypeError(f"{text} is not a number of seconds")
+    return value
+
+
+def size(text: str) -> int:
+    """Bytes: ``512`` and ``512MB`` are megabytes, ``1.5G`` gigabytes, of 1024 * 1024 and so on."""
+    match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMG])(?:i?B)?)?", text.strip(), re.ASCII | re.IGNORECASE)
+    value = round(float(match[1]) * UNITS[(match[2] or "M").upper()]) if match else 0
+    if not value:
+        raise ArgumentTypeError(f"{text!r} is not a size such as 512 (megabytes), 800MB or 1.5G")
+    return value
+
+
+def writable_path(text: str) -> str:
+    if os.path.isdir(text) or not os.access(os.path.dirname(text) or ".", os.W_OK | os.X_OK):
+        raise ArgumentTypeError(f"{text} is not a file in a folder that can be written to")
+    return os.path.abspath(text)
+
+
+def span(text: str) -> int:
+    """Seconds, at least one, from ``90s``, ``10m``, ``2h`` or ``1d``."""
+    try:
+        return values.duration("it", text, low=1)
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def delay(text: str) -> timedelta:
+    """From ``90s``, ``10m``, ``2h``, ``1d``, or seconds."""
+    try:
+        return timedelta(seconds=values.duration("it", text))
+    except ValueError as error:
+        raise ArgumentTypeError(str(error)) from error
+
+
+def point(text: str) -> datetime:
+    """A moment, from ISO 8601; without an offset it is in ``TIME_ZONE``."""
+    try:
+        found = parse_datetime(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text!r} is no moment: {error}") from error
+    if found is None:
+        raise ArgumentTypeError(f"{text!r} is no moment such as 2030-01-31T08:00 or 2030-01-31T08:00+01:00")
+    zone = timezone.get_default_timezone()
+    if settings.USE_TZ:
+        return found if timezone.is_aware(found) else timezone.make_aware(found, zone)
+    return timezone.make_naive(found, zone) if timezone.is_aware(found) else found

@@ -1,0 +1,52 @@
+"""The tables: honker's as they are, and our own beside them. The operations above are the API."""
+
+from __future__ import annotations
+
+from .arrival import Arrival
+from .attempt import Attempt
+from .claim import Claim
+from .dead import DeadJob, DeadJobManager, Letter
+from .job import Job, JobManager, alias
+from .lock import Lock
+from .metadata import Metadata, MetadataManager
+from .notification import Notification
+from .rate_limit import RateLimit
+from .result import Result
+from .run import End, Run
+from .schedule import ScheduledTask, ScheduleOptions
+from .stream import StreamConsumer, StreamEvent
+from .turn import Entry
+from .unique_key import Seen, Take, UniqueKey
+from .worker import QueueControl, QueueControlManager, WorkerProcess, WorkerProcessManager
+
+__all__ = [
+    "Arrival",
+    "Attempt",
+    "Claim",
+    "DeadJob",
+    "DeadJobManager",
+    "End",
+    "Entry",
+    "Job",
+    "JobManager",
+    "Letter",
+    "Lock",
+    "Metadata",
+    "MetadataManager",
+    "Notification",
+    "QueueControl",
+    "QueueControlManager",
+    "RateLimit",
+    "Result",
+    "Run",
+    "ScheduleOptions",
+    "ScheduledTask",
+    "Seen",
+    "StreamConsumer",
+    "StreamEvent",
+    "Take",
+    "UniqueKey",
+    "WorkerProcess",
+    "WorkerProcessManager",
+    "alias",
+]

@@ -1,0 +1,128 @@
+"""What ``django.tasks`` shows of a running task: a ``TaskResult``, and the signals that carry it.
+
+Both cost more than a short task itself (spike.md 3.2), so they are made only for those who can see
+them: a task that takes its context, a receiver beside Django's own, or Django's own, which write to
+the log. Who comes while a task runs sees how it ends, with the same content as the others.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils import timezone
+
+from alkstore_django import task_results
+from alkstore_django.compat import (
+    AnyTaskResult,
+    TaskError,
+    TaskResultStatus,
+    signals,
+    task_backends,
+    task_finished,
+    task_started,
+)
+from alkstore_django.contexts import Hold, TaskContext
+from alkstore_django.envelopes import Envelope, unseal
+from alkstore_django.failures import Failure
+from alkstore_django.handlers import Handler
+from alkstore_django.signals import task_retried
+from alkstore_django.values import as_datetime
+
+logger = logging.getLogger("alkstore_django.worker")
+
+DJANGOS_LOGGER = logging.getLogger(signals.__name__.rpartition(".")[0])
+_DJANGOS_RECEIVERS = {id(each) for each in vars(signals).values()}
+
+
+def is_observed(signal: Any, level: int) -> bool:
+    """Whether anybody would notice the signal, which Django's own receiver logs at that level."""
+    receivers = {receiver_id for (receiver_id, _), *_ in signal.receivers}
+    return DJANGOS_LOGGER.isEnabledFor(level) or not receivers <= _DJANGOS_RECEIVERS
+
+
+class Observation:
+    """One attempt as the observers see it; ``history`` is that of the job's present life."""
+
+    def __init__(self, claim: Any, history: Sequence[Any]) -> None:
+        self.claim = claim
+        self.history = history
+        self._task: Any = None
+        self._started_at = time.time()
+        self._result: AnyTaskResult | None = None
+
+    def start(self, task: Any, envelope: Envelope) -> None:
+        """The task was found and is about to be called. A handler's job is no task, and has no observers."""
+        if isinstance(task, Handler):
+            return
+        self._task = task
+        if task.takes_context or is_observed(task_started, logging.INFO):
+            self._result = self._make(envelope)
+            self._send(task_started)
+
+    def context(self, hold: Hold, record: Any) -> TaskContext:
+        """The ``TaskContext`` for a task that takes it."""
+        return TaskContext(task_result=self.result, claim=self.claim, hold=hold, record=record)
+
+    def tell_metadata(self, values: dict[str, Any]) -> None:
+        """What the observers of the end see as metadata."""
+        object.__setattr__(self.result, "raw_metadata", dict(values))
+
+    def succeed(self, value: Any) -> None:
+        if self._task is not None and (self._result is not None or is_observed(task_finished, logging.INFO)):
+            object.__setattr__(self.result, "_return_value", value)
+            self._finish(TaskResultStatus.SUCCESSFUL)
+
+    def retry(self, failure: Failure, delay: int) -> None:
+        if self._task is not None and (self._result is not None or task_retried.receivers):
+            self._note(failure)
+            object.__setattr__(self.result, "status", TaskResultStatus.READY)
+            self._send(task_retried, delay=delay)
+
+    def fail(self, failure: Failure) -> None:
+        """To be called while the exception is handled: receivers ask ``sys.exc_info()``."""
+        if self._task is None:
+            return  # a task that was not found has no result to tell of
+        if self._result is not None or is_observed(task_finished, logging.ERROR):
+            self._note(failure)
+            self._finish(TaskResultStatus.FAILED)
+
+    @property
+    def result(self) -> AnyTaskResult:
+        """Made late, it is read from the payload anew: the task may have changed its arguments."""
+        if self._result is None:
+            self._result = self._make(unseal(self.claim.payload))
+        return self._result
+
+    def _make(self, envelope: Envelope) -> AnyTaskResult:
+        started_at = as_datetime(self._started_at)
+        return task_results.running(self.claim, self._task, envelope, self.history, started_at)
+
+    def _note(self, failure: Failure) -> None:
+        error = TaskError(exception_class_path=failure.class_path, traceback=failure.traceback)
+        self.result.errors.append(error)
+
+    def _finish(self, status: TaskResultStatus) -> None:
+        object.__setattr__(self.result, "status", status)
+        object.__setattr__(self.result, "finished_at", timezone.now())
+        self._send(task_finished)
+
+    def _send(self, signal: Any, **extra: Any) -> None:
+        """Send with the backend class as sender; what a receiver raises is logged, and nothing else."""
+        sender = _backend_class(self.result.backend)
+        try:
+            self._dispatch(signal, sender=sender, task_result=self.result, **extra)
+        except SystemExit:
+            logger.exception("A receiver of a task signal wanted to exit; the task goes on.")
+
+    def _dispatch(self, signal: Any, **named: Any) -> None:
+        signal.send_robust(**named)
+
+
+def _backend_class(alias: str) -> type[Any] | None:
+    try:
+        return type(task_backends[alias])
+    except task_backends.exception_class:
+        return None  # the alias was taken out of TASKS since the enqueue

@@ -1,0 +1,55 @@
+"""What to do while the database is away: wait longer and longer, and say so once."""
+
+from __future__ import annotations
+
+import random
+import time
+from logging import getLogger
+
+from django.db import InterfaceError, InternalError, OperationalError, connections
+
+from alkstore_django.health import missing_tables
+
+logger = getLogger("alkstore_django.worker")
+
+TROUBLE = (OperationalError, InterfaceError, InternalError)
+"""Errors that may go away by themselves: server down, connection cut, file locked, disk full; the last
+is what PostgreSQL says while a failover has left us with a read-only server."""
+
+
+def tables_are_gone(using: str) -> bool:
+    """Whether the tables of a database that had them are not there, as while a backup is restored."""
+    try:
+        connections[using].close()
+        return bool(missing_tables(using))
+    except TROUBLE:
+        return True
+
+
+class Outage:
+    """The present trouble with the database, if any. Waits from 0.1 s up to ``cap`` seconds, +-20 %."""
+
+    def __init__(self, cap: float = 5.0) -> None:
+        self.cap = cap
+        self._since: float | None = None
+        self._wait = 0.0
+
+    @property
+    def is_on(self) -> bool:
+        return self._since is not None
+
+    def wait_after(self, error: Exception) -> float:
+        """Note the error; seconds to wait before the next try. Only the first one of an outage is logged."""
+        if self._since is None:
+            self._since, self._wait = time.monotonic(), 0.05
+            logger.warning("The database is in trouble, trying again until it is not: %s", error)
+        else:
+            logger.debug("The database is still in trouble: %s", error)
+        self._wait = min(self._wait * 2, self.cap)
+        return self._wait * random.uniform(0.8, 1.2)  # noqa: S311 - jitter, no secret
+
+    def over(self) -> None:
+        """The database answered."""
+        if self._since is not None:
+            logger.info("The database is back after %.1f s.", time.monotonic() - self._since)
+        self._since = None

@@ -1,0 +1,1 @@
+"""How the clerk waits, and what wakes it."""

@@ -1,0 +1,35 @@
+"""The dialect: the portable SQL of the queue; a vendor's subclass overrides what it does better.
+
+Statements are whole and named. Nothing here executes anything: the managers do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .burying import Burying
+from .claiming import Claiming
+from .holding import Holding
+from .looking import Looking
+from .operating import Operating
+from .telling import Telling
+from .turning import Turning
+
+
+class Dialect(Claiming, Holding, Turning, Burying, Operating, Telling, Looking):
+    """A correct answer for any database with ``FOR UPDATE SKIP LOCKED``; subclasses do better."""
+
+    connect_options: dict[str, Any] = {}
+    """For ``OPTIONS`` in ``DATABASES``, where the project does not say it: seconds for a connection."""
+
+    mirror_tables: tuple[str, ...] = ()
+    """DDL of the mirror for databases that adopt tables; others create them from the models."""
+
+    mirror_columns: tuple[tuple[str, str, str], ...] = ()
+    """(table, column, type) of columns that an older honker did not make."""
+
+    restored_indexes: tuple[str, ...] = ()
+    """CREATE INDEX IF NOT EXISTS for what the statements name; without them they would fail."""
+
+    indexes: tuple[str, ...] = ()
+    """CREATE INDEX for the mirror, under names of our own."""

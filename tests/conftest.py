@@ -1,0 +1,48 @@
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from alkstore_django.queues import Queue
+from tests import factories
+from tests.settings import DB
+
+ALL = {"sqlite", "postgresql", "mysql"}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line(
+        "markers", "only(*databases): about something that only these of sqlite, postgresql, mysql have"
+    )
+    if hasattr(signal, "SIGHUP"):  # under nohup the workers of the tests would rightly stay, too
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the tests about another database: they are not skipped, there is nothing to skip."""
+    elsewhere = [item for item in items if DB not in databases(item)]
+    config.hook.pytest_deselected(items=elsewhere)
+    items[:] = [item for item in items if DB in databases(item)]
+    for item in items:
+        if databases(item) != ALL:  # for .ci/contract.py
+            item.user_properties.append(("only", " ".join(sorted(databases(item)))))
+
+
+def databases(item: pytest.Item) -> set[str]:
+    """Those that a test is about."""
+    found = {"sqlite"} if "sqlite" in getattr(item, "fixturenames", ()) else ALL
+    for mark in item.iter_markers("only"):
+        found = found & {*mark.args}
+    return found
+
+
+@pytest.fixture
+def queue() -> Queue:
+    """A queue with the defaults, which no other test knows."""
+    return factories.queue()
+
+
+@pytest.fixture
+def sqlite() -> None:
+    """For tests about the file that is shared with honker; on other databases they are left out."""
