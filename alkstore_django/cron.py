@@ -46,7 +46,7 @@ class Cron:
     def parse(cls, expression: str, timezone: str = "UTC") -> Cron:
         """Read an expression by our rules. Raises ``CronError`` (a ``ValueError``), which says what to do.
 
-        An expression whose date never comes, such as 31 February, is read; ``next_after`` is None.
+        An expression whose date never comes, such as 31 February, is read; it is not ``possible``.
         """
         meaning, place = cron_fields.parse(expression), zone(timezone)
         clock: Clock
@@ -69,6 +69,11 @@ class Cron:
         clock: Clock
         clock = Interval(meaning) if isinstance(meaning, Every) else HonkerClock(Wall(meaning), place)
         return cls(expression, timezone, True, meaning.canonical, meaning, clock)
+
+    @property
+    def possible(self) -> bool:
+        """Whether there is such a date at all; if not, ``next_after`` is always None."""
+        return isinstance(self._meaning, Every) or self._meaning.possible
 
     def next_after(self, instant: datetime) -> datetime | None:
         """The first instant later than ``instant``; None if none comes.

@@ -15,6 +15,9 @@ from alkstore_django import values
 from alkstore_django.inspection import is_id
 from alkstore_django.values import MAX_INT
 
+MOST = 1_000
+"""Lines of a forecast."""
+
 UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 
@@ -22,6 +25,13 @@ def positive(text: str) -> int:
     value = int(text)
     if not 1 <= value <= MAX_INT:
         raise ArgumentTypeError(f"{text} is not from 1 to {MAX_INT}")
+    return value
+
+
+def few(text: str) -> int:
+    value = int(text)
+    if not 1 <= value <= MOST:
+        raise ArgumentTypeError(f"{text} is not from 1 to {MOST}")
     return value
 
 

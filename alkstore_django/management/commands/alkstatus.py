@@ -10,6 +10,7 @@ from typing import Any
 from alkstore_django import status, wakes
 from alkstore_django.management.database import DatabaseCommand, answering, database
 from alkstore_django.management.moments import moment
+from alkstore_django.management.tables import table
 from alkstore_django.pauses import Pause
 
 COLUMNS = ("queue", "ready", "delayed", "running", "dead", "oldest due")
@@ -60,17 +61,3 @@ def age(seconds: int | None) -> str:
         if seconds >= 2 * size:
             return f"{seconds // size} {unit}"
     return f"{max(0, seconds)} s"
-
-
-def table(head: tuple[str, ...], rows: list[tuple[Any, ...]]) -> str:
-    """Columns that fit their widest value; text to the left, numbers to the right."""
-    cells = [head, *(tuple(str(cell) for cell in row) for row in rows)]
-    widths = [max(len(row[index]) for row in cells) for index in range(len(head))]
-    lines = []
-    for row in cells:
-        first, *others = (
-            cell.ljust(width) if not index else cell.rjust(width)
-            for index, (cell, width) in enumerate(zip(row, widths, strict=True))
-        )
-        lines.append("  ".join([first, *others]).rstrip())
-    return "\n".join(lines)
