@@ -40,10 +40,16 @@ SKIPS_ALLOWED = {"tasks cannot be pickled before Django 6.1"}
 class Report:
     env: str
     platform: list[str]
-    failed: int
+    failures: dict[str, str]
+    """What each test that failed has said, by its name."""
+
     skips: list[str]
     total: int
     seconds: float
+
+    @property
+    def failed(self) -> int:
+        return len(self.failures)
 
     @property
     def passed(self) -> int:
@@ -68,11 +74,21 @@ def read(env: str) -> Report | None:
     return Report(
         env=env,
         platform=suite.attrib["name"].split(", "),
-        failed=sum(case.find("failure") is not None or case.find("error") is not None for case in suite),
+        failures={
+            f"{case.attrib['classname']}.{case.attrib['name']}": said.text or said.attrib.get("message", "")
+            for case in suite
+            for said in [*case.findall("failure"), *case.findall("error")]
+        },
         skips=[skip.attrib.get("message", "") for skip in suite.iter("skipped")],
         total=len(suite.findall("testcase")),
         seconds=float(suite.attrib["time"]),
     )
+
+
+def told(text: str, most: int = 12) -> list[str]:
+    """The lines of a failure that say what is wrong; without such lines, its last ones."""
+    lines = text.splitlines()
+    return [line for line in lines if line.startswith("E ")][:most] or lines[-most:]
 
 
 def table(*rows: list[str]) -> None:
@@ -110,6 +126,9 @@ def main() -> int:
     wrong = differences + [f"{env}: no report" for env in EXPECTED if not (REPORTS / f"{env}.xml").exists()]
     wrong += [complaint for report in reports for complaint in report.complaints()]
     wrong += [f"{name}: the stage failed" for name, result, _ in stages if result != "ok"]
+    for report in reports:
+        for name, text in report.failures.items():
+            print(f"{report.env}: {name}", *told(text), "", sep="\n")
     for complaint in wrong:
         print(f"FAILED {complaint}")
 

@@ -91,28 +91,25 @@ def _from_job(
     return result
 
 
-def running(
-    claim: Claim, task: Any, envelope: Envelope, history: Sequence[Attempt], now: datetime | None
-) -> AlkTaskResult:
-    """The result that a task sees while it runs; ``history`` is that of the job's present life."""
-    started = min((row.started_at for row in history if row.started_at), default=None)
-    result = _result(
+def running(claim: Claim, task: Any, envelope: Envelope, history: Sequence[Attempt]) -> AlkTaskResult:
+    """The result that a task sees while it runs; ``history`` is that of the job's present life.
+
+    Its instants are those that ``get_result`` tells: the database's, of the claims.
+    """
+    starts = [row.started_at for row in history if row.started_at] + [claim.claimed_at]
+    return _result(
         task=restored(envelope, claim.queue, claim.priority, claim.max_attempts, task),
         job_id=claim.id,
         status=TaskResultStatus.RUNNING,
         enqueued_at=claim.created_at,
-        started_at=started,
-        last_attempted_at=None,
+        started_at=min(starts),
+        last_attempted_at=claim.claimed_at,
         finished_at=None,
         envelope=envelope,
         errors=errors(history),
         worker_ids=[*worker_ids(history), claim.worker_id],
         raw_metadata=metadata_values.read(None, envelope),
     )
-    object.__setattr__(result, "last_attempted_at", now)
-    if started is None:
-        object.__setattr__(result, "started_at", now)
-    return result
 
 
 def enqueued(job_id: int, created_at: int, task: Any, envelope: Envelope) -> AlkTaskResult:

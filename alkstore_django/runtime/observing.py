@@ -8,7 +8,6 @@ the log. Who comes while a task runs sees how it ends, with the same content as 
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Sequence
 from typing import Any
 
@@ -29,7 +28,6 @@ from alkstore_django.envelopes import Envelope, unseal
 from alkstore_django.failures import Failure
 from alkstore_django.handlers import Handler
 from alkstore_django.signals import task_retried
-from alkstore_django.values import as_datetime
 
 logger = logging.getLogger("alkstore_django.worker")
 
@@ -50,7 +48,6 @@ class Observation:
         self.claim = claim
         self.history = history
         self._task: Any = None
-        self._started_at = time.time()
         self._result: AnyTaskResult | None = None
 
     def start(self, task: Any, envelope: Envelope) -> None:
@@ -97,8 +94,7 @@ class Observation:
         return self._result
 
     def _make(self, envelope: Envelope) -> AnyTaskResult:
-        started_at = as_datetime(self._started_at)
-        return task_results.running(self.claim, self._task, envelope, self.history, started_at)
+        return task_results.running(self.claim, self._task, envelope, self.history)
 
     def _note(self, failure: Failure) -> None:
         error = TaskError(exception_class_path=failure.class_path, traceback=failure.traceback)
@@ -106,7 +102,8 @@ class Observation:
 
     def _finish(self, status: TaskResultStatus) -> None:
         object.__setattr__(self.result, "status", status)
-        object.__setattr__(self.result, "finished_at", timezone.now())
+        started_at, now = self.result.started_at, timezone.now()  # two clocks, which may disagree
+        object.__setattr__(self.result, "finished_at", now if started_at is None else max(started_at, now))
         self._send(task_finished)
 
     def _send(self, signal: Any, **extra: Any) -> None:

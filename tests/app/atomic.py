@@ -151,9 +151,9 @@ def nested_durable() -> None:
 @task(atomic=True, backoff=0, max_attempts=5)
 def lock_both(path: str, first: str, second: str) -> None:
     """Change two groups; two of these with the names exchanged, at the same time, are a deadlock."""
-    line(path, f"run {first}")
     Group.objects.filter(name__startswith=first).update(name=f"{first} changed")
-    deadline = time.monotonic() + 2
+    line(path, f"run {first}")  # with one of them locked: the other, who has its own, waits for it
+    deadline = time.monotonic() + 30
     while len(Path(path).read_text().splitlines()) < 2 and time.monotonic() < deadline:
         time.sleep(0.01)
     Group.objects.filter(name__startswith=second).update(name=f"{second} changed")
