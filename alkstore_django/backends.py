@@ -101,14 +101,27 @@ class AlkstoreBackend(BaseTaskBackend):
         found = arrivals.add_many(self.using, task.queue_name, texts, arrivals.row(**_options(task)))
         return [self._enqueued(*each) for each in zip(found, repeat(task), envelopes, strict=False)]
 
+    def envelope(self, task: Any, args: Any, kwargs: Any) -> Envelope:
+        """The envelope of a call that is made later, by nobody in particular: a schedule. Raises as
+        ``enqueue`` does for bad input."""
+        self.validate_task(task)
+        check_database(task, self.using)
+        envelope = _envelope(task, args, kwargs, self._declared(task))
+        if option(task, "unique") is not None:
+            envelope.extra = {**envelope.extra, keys.UNIQUE: keys.stored(task, envelope)}
+        return envelope
+
     def _extra(self, task: Any) -> dict[str, Any]:
+        return self._declared(task) | origins.present()
+
+    def _declared(self, task: Any) -> dict[str, Any]:
         """Our part of the envelope: what is not as the code and the settings say."""
         extra: dict[str, Any] = {} if self.alias == DEFAULT_TASK_BACKEND_ALIAS else {"backend": self.alias}
         if task.run_after is not None:
             extra["run_after"] = task.run_after.isoformat()
         if option(task, "expires") is not None:
             extra["expires"] = option(task, "expires")
-        return extra | alterations.of(task, stored_name(task)) | origins.present()
+        return extra | alterations.of(task, stored_name(task))
 
     def _enqueue_unique(self, task: Any, envelopes: Sequence[Envelope]) -> list[Any]:
         from . import arrivals, task_results, unique

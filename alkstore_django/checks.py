@@ -21,6 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 from django.utils.module_loading import import_string
 
+from . import declarations
 from .conf import KEYS, settings
 from .models import alias
 from .sqlite_file import SQLITE_OPTIONS as SQLITE_OPTIONS
@@ -48,6 +49,11 @@ def directory(value: object) -> bool:
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "IMPORTS": (modules, "a list of module names"),
     "VISIBILITY_TIMEOUT": (whole_seconds, "a whole number of seconds, at least 1"),
+    "SCHEDULES": (lambda value: isinstance(value, dict), "a dict of dicts by the name of the schedule"),
+    "CATCH_UP_GRACE": (
+        lambda value: value == 0 or whole_seconds(value),
+        "a whole number of seconds, or 0",
+    ),
     "DOORBELL": (either, "True or False"),
     "SOCKET_DIR": (directory, "the path of a directory, or None"),
     "NOTIFY": (either, "True or False"),
@@ -77,6 +83,20 @@ def _setting(key: object, value: object) -> Iterator[CheckMessage]:
         yield Error(
             f"ALKSTORE[{key!r}] must be {KINDS[str(key)][1]}, not {value!r}.", id="alkstore_django.E002"
         )
+
+
+@register("alkstore")
+def check_schedules(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
+    """E008: the schedules in ``ALKSTORE["SCHEDULES"]``."""
+    if not isinstance(settings.given(), dict):
+        return []
+    return [
+        Error(
+            f'ALKSTORE["SCHEDULES"]{where}: {why}',
+            id="alkstore_django.E008",
+        )
+        for where, why in declarations.problems()
+    ]
 
 
 @register("alkstore")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from django.conf import settings as django_settings
@@ -31,8 +31,15 @@ class Defaults:
     NOTIFY: bool = True
     """On PostgreSQL: whether a job that is put in wakes the workers, through ``NOTIFY``."""
 
+    SCHEDULES: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Schedules by name: the arguments of ``schedules.register``, of which ``expression`` must be there."""
 
-KEYS = tuple(field.name for field in fields(Defaults))
+    CATCH_UP_GRACE: int = 120
+    """How old a boundary may be that a schedule with ``catch_up="none"`` still fires."""
+
+
+_DEFAULTS = Defaults()
+KEYS = tuple(each.name for each in fields(Defaults))
 
 
 class Settings:
@@ -44,7 +51,7 @@ class Settings:
     def __getattr__(self, key: str) -> Any:
         if key not in KEYS:
             raise AttributeError(f"ALKSTORE has no key {key!r}; it knows {', '.join(KEYS)}.")
-        return self.given().get(key, getattr(Defaults, key))
+        return self.given().get(key, getattr(_DEFAULTS, key))
 
     @staticmethod
     def given() -> dict[str, Any]:

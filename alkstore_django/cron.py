@@ -92,9 +92,25 @@ class Cron:
         before = exact.replace(microsecond=0) + (SECOND if exact.microsecond else timedelta())
         return _aware(self._clock.previous(before) if before > EARLIEST + SECOND else None)
 
+    def due(self, after: datetime, until: datetime) -> tuple[int, datetime | None]:
+        """How many instants are later than ``after`` and not later than ``until``, and the last of them:
+        as ``next_after`` would find them one by one, in a time that does not grow with their number."""
+        low, high = (max(_utc(each).replace(microsecond=0), EARLIEST) for each in (after, until))
+        high = min(high, LATEST)
+        count = self._clock.count(low, high) if low < high else 0
+        if not count:
+            return 0, None
+        if isinstance(self._meaning, Every):
+            return count, _aware(low + timedelta(seconds=count * self._meaning.seconds))
+        return count, _aware(self._clock.previous(high + SECOND))
+
     def upcoming(self, n: int, *, after: datetime | None = None) -> list[datetime]:
         """The next ``n`` instants later than ``after`` (default: now); fewer if no more come."""
         return list(islice(self._from(after), n))
+
+    def is_like(self, other: Cron) -> bool:
+        """Whether both mean the same instants, however they are written."""
+        return (self._meaning, self.timezone, self.foreign) == (other._meaning, other.timezone, other.foreign)
 
     @property
     def portable(self) -> bool:

@@ -29,6 +29,9 @@ class Clock(Protocol):
     def previous(self, before: datetime) -> datetime | None:
         """The last instant earlier than ``before``; None if there is none."""
 
+    def count(self, after: datetime, until: datetime) -> int:
+        """How many instants are later than ``after``, and not later than ``until``."""
+
     def obstacle(self, since: datetime) -> str | None:
         """Why honker, reading the canonical form in the same zone, finds other instants in ten years."""
 
@@ -44,6 +47,9 @@ class Interval:
 
     def previous(self, before: datetime) -> datetime | None:
         return self._beyond(before, -self._every.seconds)
+
+    def count(self, after: datetime, until: datetime) -> int:
+        return max(0, (until - after) // timedelta(seconds=self._every.seconds))
 
     def obstacle(self, since: datetime) -> str | None:
         return None
@@ -94,6 +100,19 @@ class DebianClock:
             local = self._wall.previous(change.old)
         return None
 
+    def count(self, after: datetime, until: datetime) -> int:
+        shift = offset(self._zone, after)
+        start, found = self._start(after, after + shift), 0
+        while change := next_change(self._zone, after, until):
+            found += self._wall.count(start + SECOND, change.old)
+            start = (change.old if self._fixed else change.new) - SECOND
+            if change.forward:
+                start = change.new - SECOND
+                if self._makes_up(change) and not self._wall.holds(change.new, change.new + SECOND):
+                    found += self._wall.holds(change.old, change.new)
+            after, shift = change.at, change.after
+        return found + self._wall.count(start + SECOND, until + shift + SECOND)
+
     def obstacle(self, since: datetime) -> str | None:
         if self._either_day:
             return "honker wants both the day of month and the day of week to match, not one of them"
@@ -142,6 +161,17 @@ class HonkerClock:
             change = next_change(self._zone, until, found)  # to the second pass, which is yet to come
             local = self._wall.previous(change.new if change else local)
         return None if local is None else found
+
+    def count(self, after: datetime, until: datetime) -> int:
+        shift = offset(self._zone, after)
+        start, found = after + shift, 0
+        while change := next_change(self._zone, after, until):
+            found += self._wall.count(start + SECOND, min(change.old, change.new))
+            if change.forward and not self._wall.holds(change.new, change.new + SECOND):
+                found += self._wall.holds(change.old, change.new)
+            start = max(start, change.new - SECOND)
+            after, shift = change.at, change.after
+        return found + self._wall.count(start + SECOND, until + shift + SECOND)
 
     def obstacle(self, since: datetime) -> str | None:
         return None

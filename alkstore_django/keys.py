@@ -143,6 +143,16 @@ def _arguments(task: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         return [args, kwargs]
 
 
+def misfit(task: Any, args: Any, kwargs: Any) -> str:
+    """Why a task cannot be called so; empty if it can."""
+    context = [None] if task.takes_context else []
+    try:
+        _signature(task.func).bind(*context, *args, **kwargs)
+    except TypeError as error:
+        return str(error)
+    return ""
+
+
 @lru_cache(maxsize=1_000)
 def _signature(function: Callable[..., Any]) -> inspect.Signature:
     return inspect.signature(function)

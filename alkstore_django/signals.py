@@ -17,3 +17,8 @@ the caller of ``enqueue``, with the backend class as sender; not with ``on_confl
 
 task_retried = Signal()
 """An attempt failed and the task will run again. ``task_result``, ``delay`` in seconds."""
+
+boundaries_skipped = Signal()
+"""A schedule left boundaries out: it was late, or its previous job lives. ``schedule`` is its name, ``count``
+how many, ``since`` the first boundary that was due (fired or not), ``next`` the first that is not, both in
+UTC, ``using`` the database. Sent by whoever fires, most often a scheduler."""

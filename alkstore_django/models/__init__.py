@@ -7,13 +7,20 @@ from .attempt import Attempt
 from .claim import Claim
 from .dead import DeadJob, DeadJobManager, Letter
 from .job import Job, JobManager, alias
-from .lock import Lock
+from .lock import Lock, LockManager
 from .metadata import Metadata, MetadataManager
 from .notification import Notification
 from .rate_limit import RateLimit
 from .result import Result
 from .run import End, Run
-from .schedule import ScheduledTask, ScheduleOptions
+from .schedule import (
+    FOREIGN,
+    ScheduledJob,
+    ScheduledTask,
+    ScheduleManager,
+    ScheduleOptions,
+    ScheduleRow,
+)
 from .stream import StreamConsumer, StreamEvent
 from .turn import Entry
 from .unique_key import Seen, Take, UniqueKey
@@ -27,10 +34,12 @@ __all__ = [
     "DeadJobManager",
     "End",
     "Entry",
+    "FOREIGN",
     "Job",
     "JobManager",
     "Letter",
     "Lock",
+    "LockManager",
     "Metadata",
     "MetadataManager",
     "Notification",
@@ -39,7 +48,10 @@ __all__ = [
     "RateLimit",
     "Result",
     "Run",
+    "ScheduleManager",
     "ScheduleOptions",
+    "ScheduleRow",
+    "ScheduledJob",
     "ScheduledTask",
     "Seen",
     "StreamConsumer",

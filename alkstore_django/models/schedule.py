@@ -2,11 +2,167 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
 from django.db import models
 
 from alkstore_django.sql import tables
 
-from .fields import LenientTextField, NameField
+from .base import SQLManager
+from .fields import LenientTextField, NameField, number, readable
+
+FOREIGN = "foreign"
+"""The owner of a row that another program made, or changed."""
+
+
+class ScheduleRow(NamedTuple):
+    """A schedule as stored, with its options beside it: ``None`` where it has none. ``raw_payload`` is as
+    the driver gave it; times are Unix seconds."""
+
+    name: str
+    queue: str
+    cron_expr: str
+    raw_payload: str | bytes
+    priority: int
+    expires_s: int | None
+    next_fire_at: int
+    enabled: bool
+    max_attempts: int
+    timezone: str | None = None
+    catch_up: str | None = None
+    owner: str | None = None
+    expression: str | None = None
+    canonical: str | None = None
+    last_fire_at: int | None = None
+    skipped: int = 0
+    overlap: bool = True
+    problem: str = ""
+    broken: str | None = None
+    withdrawn: bool = False
+    declared_enabled: bool = True
+
+    @classmethod
+    def from_row(cls, row: Sequence[Any]) -> ScheduleRow:
+        name, queue, cron_expr, payload, priority, expires, next_fire_at, enabled, attempts, *options = row
+        zone, catch_up, owner, expression, canonical, fired, skipped, overlap, problem, *more = options
+        broken, withdrawn, declared = more
+        return cls(
+            name=readable(name) or "",
+            queue=readable(queue) or "",
+            cron_expr=readable(cron_expr) or "",
+            raw_payload=payload,
+            priority=number(priority) or 0,
+            expires_s=number(expires),
+            next_fire_at=number(next_fire_at) or 0,
+            enabled=enabled == 1,
+            max_attempts=number(attempts) or 0,
+            timezone=readable(zone),
+            catch_up=readable(catch_up),
+            owner=readable(owner),
+            expression=readable(expression),
+            canonical=readable(canonical),
+            last_fire_at=fired,
+            skipped=skipped or 0,
+            overlap=True if overlap is None else bool(overlap),
+            problem=readable(problem) or "",
+            broken=readable(broken),
+            withdrawn=bool(withdrawn),
+            declared_enabled=True if declared is None else bool(declared),
+        )
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether it is read in honker's dialect: its options do not speak of the expression that it has."""
+        return self.owner in (None, FOREIGN) or self.canonical != self.cron_expr
+
+    @property
+    def is_broken(self) -> bool:
+        return self.broken is not None and self.broken == self.cron_expr
+
+    @property
+    def payload(self) -> str:
+        return readable(self.raw_payload) or ""
+
+
+class ScheduleManager(SQLManager):
+    """Honker's table and ours together. Whoever writes has opened a transaction."""
+
+    def rows(self) -> list[ScheduleRow]:
+        return self._rows(self.dialect.schedules)
+
+    def row(self, name: str) -> ScheduleRow | None:
+        return next(iter(self._rows(self.dialect.schedule, name=name)), None)
+
+    def lock(self, name: str) -> ScheduleRow | None:
+        """Keep others from changing and firing it until this transaction ends."""
+        self.fetch(self.dialect.lock_schedule, {"name": name})
+        return self.row(name)
+
+    def due(self, now: int, n: int) -> list[ScheduleRow]:
+        return self._rows(self.dialect.due_schedules, now=now, n=n)
+
+    def broken(self) -> list[ScheduleRow]:
+        return self._rows(self.dialect.broken_schedules)
+
+    def soonest(self) -> tuple[int | None, float]:
+        """When the next one is due, and what time it is, by the database's clock."""
+        soonest, clock = self.fetch(self.dialect.soonest_schedule)[0]
+        return number(soonest), float(clock)
+
+    def clock(self) -> int:
+        """Unix seconds by the database's clock."""
+        return int(self.fetch(self.dialect.clock)[0][0])
+
+    # -- writes -----------------------------------------------------------------------------------
+
+    def add(self, row: Mapping[str, Any], options: Mapping[str, Any]) -> bool:
+        """``False``, and nothing is written, if there is one of that name."""
+        if not self.execute(self.dialect.insert_schedule, dict(row)):
+            return False
+        self.execute(self.dialect.save_options, dict(options))
+        return True
+
+    def change(self, name: str, **columns: Any) -> None:
+        self.execute(self.dialect.change_schedule(list(columns)), columns | {"name": name})
+
+    def change_options(self, name: str, **columns: Any) -> None:
+        self.execute(self.dialect.change_options(list(columns)), columns | {"name": name})
+
+    def adopt(self, name: str) -> None:
+        """Give a row of another program the side row in which is counted, and said what is wrong."""
+        empty: dict[str, Any] = dict.fromkeys(("timezone", "catch_up", "expression", "canonical"), "")
+        empty |= {"owner": FOREIGN, "last_fire_at": None, "skipped": 0, "overlap": True, "problem": ""}
+        empty |= {"broken": None, "withdrawn": False, "declared_enabled": True}
+        self.execute(self.dialect.insert_options, empty | {"name": name})
+
+    def advance(self, row: ScheduleRow, to: int) -> bool:
+        """Whether it was as seen, so that nobody else fires what was due."""
+        seen = {"name": row.name, "seen": row.next_fire_at, "cron_expr": row.cron_expr, "next": to}
+        return self.execute(self.dialect.advance_schedule, seen) == 1
+
+    def note_firing(self, name: str, fired: int | None, skipped: int) -> None:
+        self.execute(self.dialect.note_firing, {"name": name, "fired": fired, "skipped": skipped})
+
+    def delete(self, name: str) -> bool:
+        self.execute(self.dialect.forget_runs, {"name": name})
+        self.execute(self.dialect.delete_options, {"name": name})
+        return self.execute(self.dialect.delete_schedule, {"name": name}) > 0
+
+    # -- runs of those that must not overlap ------------------------------------------------------
+
+    def is_running(self, name: str) -> bool:
+        return bool(self.fetch(self.dialect.any_run, {"name": name}))
+
+    def note_run(self, name: str, job_id: int) -> None:
+        self.execute(self.dialect.forget_ended_runs, {"name": name})
+        self.execute(self.dialect.note_run, {"name": name, "id": job_id})
+
+    def forget_runs(self, name: str) -> None:
+        self.execute(self.dialect.forget_runs, {"name": name})
+
+    def _rows(self, sql: str, **params: Any) -> list[ScheduleRow]:
+        return [ScheduleRow.from_row(row) for row in self.fetch(sql, params or None)]
 
 
 class ScheduledTask(models.Model):
@@ -22,6 +178,8 @@ class ScheduledTask(models.Model):
     enabled = models.BigIntegerField(db_default=1)
     max_attempts = models.BigIntegerField(db_default=3)
 
+    objects = ScheduleManager()
+
     class Meta:
         db_table = tables.SCHEDULES
 
@@ -30,7 +188,11 @@ class ScheduledTask(models.Model):
 
 
 class ScheduleOptions(models.Model):
-    """Beside a schedule of ours: its zone, its catch-up, its owner and its expression as written."""
+    """Beside a schedule: its zone, its catch-up, its owner and its expression as written.
+
+    ``problem`` says why it stands still, and ``broken`` is the ``cron_expr`` of which that is said.
+    ``withdrawn``: the code does not declare it any more. ``declared_enabled`` is what the code said last.
+    """
 
     name = NameField(primary_key=True)
     timezone = models.CharField(max_length=64)
@@ -40,9 +202,27 @@ class ScheduleOptions(models.Model):
     canonical = LenientTextField()
     last_fire_at = models.BigIntegerField(null=True)
     skipped = models.BigIntegerField(default=0)
+    overlap = models.BooleanField(default=True)
+    problem = LenientTextField(default="")
+    broken = LenientTextField(null=True)
+    withdrawn = models.BooleanField(default=False)
+    declared_enabled = models.BooleanField(default=True)
 
     class Meta:
         db_table = tables.SCHEDULE_OPTIONS
 
     def __str__(self) -> str:
         return str(self.name)
+
+
+class ScheduledJob(models.Model):
+    """A job that a schedule with ``overlap=False`` has put in: while it lives, no other is."""
+
+    job_id = models.BigIntegerField(primary_key=True)
+    schedule = NameField(db_index=True)
+
+    class Meta:
+        db_table = tables.SCHEDULED_JOBS
+
+    def __str__(self) -> str:
+        return f"job {self.job_id} of schedule {self.schedule}"

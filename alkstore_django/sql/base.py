@@ -10,13 +10,15 @@ from typing import Any
 from .burying import Burying
 from .claiming import Claiming
 from .holding import Holding
+from .locking import Locking
 from .looking import Looking
 from .operating import Operating
+from .scheduling import Scheduling
 from .telling import Telling
 from .turning import Turning
 
 
-class Dialect(Claiming, Holding, Turning, Burying, Operating, Telling, Looking):
+class Dialect(Claiming, Holding, Turning, Burying, Operating, Telling, Looking, Locking, Scheduling):
     """A correct answer for any database with ``FOR UPDATE SKIP LOCKED``; subclasses do better."""
 
     connect_options: dict[str, Any] = {}

@@ -26,6 +26,9 @@ class Clauses:
     now_default = "now"
     """``now`` as it may stand in a column's DEFAULT."""
 
+    precise_now = "now"
+    """The database's clock in Unix seconds with a fraction."""
+
     skip_locked = " FOR UPDATE SKIP LOCKED"
     for_update = " FOR UPDATE"
     live_claim_hint = ""
@@ -175,3 +178,13 @@ class Clauses:
         updates = ", ".join(f"{column} = excluded.{column}" for column in columns)
         insert = f"INSERT INTO {table} ({', '.join(names)}) {source}"
         return f"{insert} ON CONFLICT ({key}) DO UPDATE SET {updates}"
+
+    def insert_new(self, table: str, names: Sequence[str], values: str = "") -> str:
+        """INSERT of one row, of the parameters of those names if nothing else is said; nothing, if there is
+        a row of that key."""
+        return f"{self._insert(table, names, values)} ON CONFLICT DO NOTHING"
+
+    @staticmethod
+    def _insert(table: str, names: Sequence[str], values: str) -> str:
+        row = values or ", ".join(f"%({name})s" for name in names)
+        return f"INSERT INTO {table} ({', '.join(names)}) VALUES ({row})"

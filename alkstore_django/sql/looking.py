@@ -9,10 +9,7 @@ from .tables import LIVE
 
 
 class Looking(Clauses):
-    """Beside ``now`` it needs a finer clock: who sleeps until a whole second must not come early."""
-
-    precise_now = "now"
-    """The database's clock in Unix seconds with a fraction."""
+    """Who sleeps until a whole second must not come early: it asks for the finer clock, too."""
 
     def look(self, flags: Sequence[bool]) -> str:
         """For each of some queues, with its place: in how many seconds the first job becomes claimable,

@@ -49,6 +49,10 @@ class MySQLDialect(Dialect):
         updates = ", ".join(f"{column} = VALUES({column})" for column in names[1:])
         return f"INSERT INTO {table} ({', '.join(names)}) {source} ON DUPLICATE KEY UPDATE {updates}"
 
+    def insert_new(self, table: str, names: Sequence[str], values: str = "") -> str:
+        # ON DUPLICATE KEY UPDATE counts a row that was there as changed (Django sets FOUND_ROWS).
+        return self._insert(table, names, values).replace("INSERT", "INSERT IGNORE", 1)
+
     returns_taken = False  # RETURNING (MariaDB) tells of rows that were not changed, too
     for_share = " LOCK IN SHARE MODE"
 

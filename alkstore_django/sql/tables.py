@@ -18,6 +18,7 @@ RUNS = "alkstore_runs"
 WORKERS = "alkstore_workers"
 QUEUE_CONTROLS = "alkstore_queue_controls"
 SCHEDULE_OPTIONS = "alkstore_schedule_options"
+SCHEDULED_JOBS = "alkstore_scheduled_jobs"
 UNIQUE_KEYS = "alkstore_unique_keys"
 METADATA = "alkstore_metadata"
 

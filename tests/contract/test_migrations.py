@@ -27,7 +27,7 @@ OURS = {
     tables.QUEUE_CONTROLS,
     tables.SCHEDULE_OPTIONS,
 }
-OURS |= {tables.METADATA, tables.UNIQUE_KEYS}
+OURS |= {tables.METADATA, tables.UNIQUE_KEYS, tables.SCHEDULED_JOBS}
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import pytest
 from django.conf import settings as project
 from django.test import override_settings
@@ -9,7 +11,7 @@ from alkstore_django.conf import KEYS, Defaults, settings
 
 def test_without_the_setting_the_defaults_hold() -> None:
     assert not hasattr(project, "ALKSTORE")
-    assert {key: getattr(settings, key) for key in KEYS} == {key: getattr(Defaults, key) for key in KEYS}
+    assert {key: getattr(settings, key) for key in KEYS} == asdict(Defaults())
     assert settings.VISIBILITY_TIMEOUT == 60
     assert settings.RESULT_TTL == 7 * 24 * 3600
 

@@ -32,6 +32,8 @@ ARGUMENTS = {
     "rows": "(%s, %s)",
     "source": "VALUES (%s, %s)",
     "column": "queue",
+    "columns": ["queue"],
+    "values": "",
     "digests": "%(digest0)s",
     "stamps": "%(stamp0)s",
     "number": 0,

@@ -1,0 +1,223 @@
+"""Fire what is due: for each schedule one transaction that moves it on and puts its jobs in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from logging import getLogger
+from typing import Any
+
+from django.db import DatabaseError
+
+from . import keys, unique
+from .catching_up import NeverAgain, Plan, plan
+from .conf import settings
+from .cron import CronError
+from .envelopes import ENVELOPE, OURS, unseal
+from .exceptions import UndecodablePayload
+from .models import Job, ScheduleRow
+from .models.base import in_transaction, is_refused, let_go_after
+from .payloads import decode, encode
+from .schedule_rows import cron_for, moment, rows
+from .schedule_values import ALL
+from .signals import boundaries_skipped
+
+logger = getLogger("alkstore_django.scheduler")
+
+BATCH = 200
+"""Schedules that are read at once."""
+
+LONGEST = 500
+"""Characters of a problem that are kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Firing:
+    """A job that a schedule has put in; ``scheduled_for`` is the boundary that it stands for, in UTC."""
+
+    schedule: str
+    job_id: int
+    queue: str
+    scheduled_for: datetime
+
+
+@dataclass(slots=True)
+class Round:
+    """What became of some schedules that were due. ``is_last``: no others were due."""
+
+    firings: list[Firing] = field(default_factory=list)
+    moved: int = 0
+    """How many do not stand where they stood: they were fired, skipped or stopped."""
+    is_last: bool = True
+
+
+def fire_due(using: str, now: int | None = None, n: int = BATCH) -> Round:
+    """Fire up to ``n`` schedules that are due at ``now``, by default the time of the database."""
+    table = rows(using)
+    if now is None:
+        now = table.clock()
+    due = table.due(now, n)
+    result = Round(is_last=len(due) < n)
+    for row in due:
+        result.moved += _fire(using, row, now, result.firings)
+    return result
+
+
+def run_now(using: str, name: str) -> int | None:
+    """``schedules.run_now``."""
+    table = rows(using)
+
+    def put_in() -> int | None:
+        row = table.lock(name)
+        if row is None:
+            raise ValueError(f"There is no schedule {name!r}.")
+        may_overlap = row.is_foreign or row.overlap
+        if not may_overlap and table.is_running(name):
+            return None
+        job_id = next(iter(_put_in(using, row, [None])), None)
+        if job_id is not None and not may_overlap:
+            table.note_run(name, job_id)
+        return job_id
+
+    return in_transaction(using, put_in)
+
+
+def _fire(using: str, row: ScheduleRow, now: int, firings: list[Firing]) -> bool:
+    """Whether the schedule does not stand where it stood, by what was done here."""
+    try:
+        found = _plan(row, now)
+        done = in_transaction(using, lambda: _write(using, row, found))
+    except (CronError, NeverAgain, UndecodablePayload, OverflowError) as error:
+        return _stop(using, row, error)
+    except DatabaseError as error:
+        if not is_refused(using, error):
+            raise
+        let_go_after(using, error)
+        return _stop(using, row, error)
+    if done is None:
+        return False
+    firings += done
+    for firing in done:
+        logger.info(
+            "Schedule %s put in job id=%s for %s.", row.name, firing.job_id, firing.scheduled_for.isoformat()
+        )
+    if skipped := len(found.boundaries) + found.skipped - len(done):
+        _tell_of_skipped(using, row, skipped, found)
+    return True
+
+
+def _plan(row: ScheduleRow, now: int) -> Plan:
+    if isinstance(row.raw_payload, bytes):
+        try:
+            row.raw_payload.decode()
+        except UnicodeDecodeError as error:
+            raise UndecodablePayload(f"the payload is not UTF-8 text: {error}") from error
+    catch_up = ALL if row.is_foreign else str(row.catch_up)
+    return plan(cron_for(row), row.next_fire_at, now, catch_up, int(settings.CATCH_UP_GRACE))
+
+
+def _write(using: str, row: ScheduleRow, found: Plan) -> list[Firing] | None:
+    """``None``, and nothing is written, if another scheduler was quicker."""
+    table = rows(using)
+    if not table.advance(row, int(found.next.timestamp())):
+        return None
+    boundaries = found.boundaries
+    may_overlap = row.is_foreign or row.overlap
+    if not may_overlap:
+        boundaries = [] if table.is_running(row.name) else boundaries[:1]
+    ids = _put_in(using, row, [int(boundary.timestamp()) for boundary in boundaries])
+    fired = [
+        Firing(row.name, job_id, row.queue, boundary)
+        for boundary, job_id in zip(boundaries, ids, strict=True)
+        if job_id is not None
+    ]
+    if not may_overlap and fired:
+        table.note_run(row.name, fired[0].job_id)
+    if row.owner is None:
+        table.adopt(row.name)
+    last = int(fired[-1].scheduled_for.timestamp()) if fired else None
+    table.note_firing(row.name, last, len(found.boundaries) + found.skipped - len(fired))
+    return fired
+
+
+def _put_in(using: str, row: ScheduleRow, boundaries: Sequence[int | None]) -> list[int | None]:
+    """Enqueue a job for each boundary; its id, ``None`` if another job has the key of its unique task."""
+    if not boundaries:
+        return []
+    options: dict[str, int | None] = {
+        "run_at": None,
+        "delay": 0,
+        "priority": row.priority,
+        "expires": row.expires_s,
+        "max_attempts": max(1, row.max_attempts),
+    }
+    if row.is_foreign:
+        texts = [row.payload] * len(boundaries)
+    else:
+        texts = [stamped(row.payload, row.name, boundary) for boundary in boundaries]
+        if (placed := _place(using, row, texts, options)) is not None:
+            return placed
+    arrivals = Job.objects.db_manager(using).enqueue_many(row.queue, texts, **options)
+    return [arrival.id for arrival in arrivals]
+
+
+def _place(
+    using: str, row: ScheduleRow, texts: Sequence[str], options: dict[str, int | None]
+) -> list[int | None] | None:
+    """The same for a unique task; ``None`` if it is none."""
+    key = keys.of_payload(texts[0])
+    if key is None:
+        return None
+    conflict = str(keys.options(unseal(texts[0]))["on_conflict"])
+    calls = [unique.Call(key, text) for text in texts]
+    placed = unique.add(using, row.queue, calls, conflict, options)
+    return [each.arrival.id if each.created else None for each in placed]
+
+
+def stamped(payload: str, name: str, boundary: int | None) -> str:
+    """The payload of a job of a schedule: in our part of a task's envelope it says which boundary it stands
+    for. What is no task has no room for that."""
+    try:
+        body: Any = decode(payload)
+    except UndecodablePayload:
+        return payload
+    if not isinstance(body, dict) or not isinstance(body.get(ENVELOPE), dict):
+        return payload
+    ours = body.get(OURS)
+    said: dict[str, Any] = {**ours} if isinstance(ours, dict) else {}
+    said["schedule"] = name
+    if boundary is not None:
+        said["scheduled_for"] = boundary
+    return encode({**body, OURS: said})
+
+
+def _stop(using: str, row: ScheduleRow, error: Exception) -> bool:
+    """Let a schedule that cannot be fired stand still, and nothing else."""
+    why = f"{error}"[:LONGEST]
+    table = rows(using)
+
+    def write() -> None:
+        table.adopt(row.name)
+        table.change_options(row.name, problem=why, broken=row.cron_expr)
+
+    in_transaction(using, write)
+    logger.error("Schedule %s stands still until it is corrected: %s", row.name, why)
+    return True
+
+
+def _tell_of_skipped(using: str, row: ScheduleRow, count: int, found: Plan) -> None:
+    since = moment(row.next_fire_at)
+    logger.warning(
+        "Schedule %s skipped %s boundaries from %s on; the next is %s.",
+        row.name,
+        count,
+        "unknown times" if since is None else since.isoformat(),
+        found.next.isoformat(),
+    )
+    answers = boundaries_skipped.send_robust(
+        None, schedule=row.name, count=count, since=since, next=found.next, using=using
+    )
+    for receiver, answer in answers:
+        if isinstance(answer, Exception):
+            logger.error("Receiver %r of boundaries_skipped failed.", receiver, exc_info=answer)
