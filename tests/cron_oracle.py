@@ -59,7 +59,7 @@ class Findings:
         return self.explained.total() + len(self.errors)
 
 
-# -- what is asked ----------------------------------------------------------------------------------------
+# -- what is asked --------------------------------------------------------------------------------------
 
 
 @lru_cache(maxsize=1)
@@ -69,14 +69,14 @@ def zones() -> list[str]:
 
 @lru_cache(maxsize=20_000)
 def jumps(zone: str, year: int) -> tuple[Jump, ...]:
-    """When clocks change in a year; found by looking at them four times a day, and not by the code under test."""
+    """When clocks change in a year; found by looking four times a day, and not by the code under test."""
     place, found = ZoneInfo(zone), []
     at, before = datetime(year, 1, 1, tzinfo=UTC), None
     while at.year == year:
         after = at.astimezone(place).utcoffset()
         assert after is not None
         if before is not None and after != before:
-            found.append(Jump(_exactly(place, at - LOOK, at, before), after - before))
+            found.append(Jump(exactly(place, at - LOOK, at, before), after - before))
         before, at = after, at + LOOK
     return tuple(found)
 
@@ -86,7 +86,7 @@ def changes(zone: str, year: int) -> list[Jump]:
     return [jump for later in range(year, year + 9) for jump in jumps(zone, later)]
 
 
-def _exactly(place: ZoneInfo, low: datetime, high: datetime, before: timedelta) -> datetime:
+def exactly(place: ZoneInfo, low: datetime, high: datetime, before: timedelta) -> datetime:
     while high - low > SECOND:
         middle = low + (high - low) // SECOND // 2 * SECOND
         if middle.astimezone(place).utcoffset() == before:
@@ -146,7 +146,9 @@ def some_instants(dice: random.Random, zone: str, year: int) -> Iterator[datetim
     for _ in range(ROUND):
         if near and dice.random() < 0.8:
             spread = dice.choice((HOUR / 2, 2 * HOUR, 4 * HOUR, 26 * HOUR))
-            instant = dice.choice(near).at + timedelta(seconds=dice.randint(-spread // SECOND, spread // SECOND))
+            instant = dice.choice(near).at + timedelta(
+                seconds=dice.randint(-spread // SECOND, spread // SECOND)
+            )
         else:
             instant = start + timedelta(seconds=dice.randint(0, 9 * 365 * 86_400))
         yield instant.replace(second=dice.choice((0, instant.second))).replace(
@@ -154,19 +156,21 @@ def some_instants(dice: random.Random, zone: str, year: int) -> Iterator[datetim
         )
 
 
-# -- what is answered ---------------------------------------------------------------------------------------
+# -- what is answered -----------------------------------------------------------------------------------
 
 
 def for_cronsim(line: Line) -> str:
     """Its grammar has no wraps, and a week of eight days: such items become lists, and mean the same."""
-    return " ".join(_plain(number, each) for number, each in enumerate(line.fields) if number or each.text != "0")
+    return " ".join(
+        plain(number, each) for number, each in enumerate(line.fields) if number or each.text != "0"
+    )
 
 
-def _plain(number: int, each: Written) -> str:
-    return ",".join(_plain_item(number, text) for text in each.text.split(","))
+def plain(number: int, each: Written) -> str:
+    return ",".join(plain_item(number, text) for text in each.text.split(","))
 
 
-def _plain_item(number: int, text: str) -> str:
+def plain_item(number: int, text: str) -> str:
     if text.startswith("*"):
         return text
     span, _, step = text.partition("/")
@@ -219,7 +223,7 @@ def rule(line: Line, zone: str, instant: datetime, until: datetime) -> str | Non
     return SKIPPED if any(jump.by > timedelta() for jump in near) else REPEATED
 
 
-# -- the comparison -------------------------------------------------------------------------------------------
+# -- the comparison -------------------------------------------------------------------------------------
 
 
 def compare(triples: int, seed: int) -> Findings:
@@ -235,14 +239,17 @@ def compare(triples: int, seed: int) -> Findings:
         portable = cron.why_not_portable(datetime(year, 1, 1, tzinfo=UTC)) is None
         for instant in some_instants(dice, zone, year):
             found.triples += 1
+            found.near += any(abs(instant - jump.at) < 4 * HOUR for jump in jumps(zone, instant.year))
             found.portable += portable
-            _beside_cronsim(found, line, cron, instant)
-            _beside_honker(found, cron if portable else foreign, cron.canonical, instant)
-            _both_ways(found, cron, instant)
+            beside_cronsim(found, line, cron, instant)
+            beside_honker(found, cron if portable else foreign, cron.canonical, instant)
+            both_ways(found, cron, instant)
+            if dice.random() < 0.2:
+                counted(found, cron, instant)
     return found
 
 
-def _beside_cronsim(found: Findings, line: Line, cron: Cron, instant: datetime) -> None:
+def beside_cronsim(found: Findings, line: Line, cron: Cron, instant: datetime) -> None:
     ours, theirs = cron.next_after(instant), cronsims(for_cronsim(line), cron.timezone, instant)
     if ours == theirs:
         return
@@ -260,13 +267,16 @@ def _beside_cronsim(found: Findings, line: Line, cron: Cron, instant: datetime) 
         found.errors.append(f"{what}, the model {model}")
 
 
-def _beside_honker(found: Findings, cron: Cron, canonical: str, instant: datetime) -> None:
-    ours, theirs = cron.next_after(instant), honker_next(canonical, instant.replace(microsecond=0), cron.timezone)
+def beside_honker(found: Findings, cron: Cron, canonical: str, instant: datetime) -> None:
+    ours, theirs = (
+        cron.next_after(instant),
+        honker_next(canonical, instant.replace(microsecond=0), cron.timezone),
+    )
     if ours != theirs:
         found.errors.append(f"{cron} after {instant.isoformat()}: {ours}, honker {theirs}")
 
 
-def _both_ways(found: Findings, cron: Cron, instant: datetime) -> None:
+def both_ways(found: Findings, cron: Cron, instant: datetime) -> None:
     """Later is later, and the way back leads to the same."""
     later = cron.next_after(instant)
     earlier = cron.previous(later) if later else None
@@ -276,11 +286,21 @@ def _both_ways(found: Findings, cron: Cron, instant: datetime) -> None:
         found.errors.append(f"{cron} before {later}: {earlier}, although after {instant.isoformat()}")
 
 
+def counted(found: Findings, cron: Cron, instant: datetime) -> None:
+    """The short way to the number of instants, and to the last of them, against the long one."""
+    steps = cron.upcoming(7, after=instant)
+    if len(steps) == 7 and cron.due(instant, steps[-1] - SECOND) != (6, steps[5]):
+        found.errors.append(f"{cron} after {instant.isoformat()}: not 6 until before {steps[-1]}")
+
+
 def main(arguments: list[str]) -> int:
     triples, seed = (int(text) for text in [*arguments, *("300000", "1")[len(arguments) :]])
     begin = time.monotonic()
     found = compare(triples, seed)
-    print(f"{found.triples} triples (expression, zone, instant) in {time.monotonic() - begin:.0f} s, seed {seed}")
+    print(
+        f"{found.triples} triples (expression, zone, instant), seed {seed}, {time.monotonic() - begin:.0f} s"
+    )
+    print(f"{found.near} of them within four hours of a change of clocks")
     print(f"{found.portable} of them of portable expressions, beside honker's dialect")
     print(f"{found.differences} differences")
     for why, count in found.explained.most_common():
