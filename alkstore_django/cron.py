@@ -75,6 +75,11 @@ class Cron:
         """Whether there is such a date at all; if not, ``next_after`` is always None."""
         return isinstance(self._meaning, Every) or self._meaning.possible
 
+    @property
+    def is_interval(self) -> bool:
+        """Whether it is an ``@every``: a distance, which asks no clock on a wall."""
+        return isinstance(self._meaning, Every)
+
     def next_after(self, instant: datetime) -> datetime | None:
         """The first instant later than ``instant``; None if none comes.
 

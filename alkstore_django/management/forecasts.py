@@ -15,6 +15,14 @@ NEAR = timedelta(days=1)
 """A change of clocks is told if it is no further from an instant."""
 
 
+def described(cron: Cron) -> str:
+    """``at 02:30 every day, by the clocks of Europe/Berlin``."""
+    words = cron.describe()
+    return (
+        f"{words}, whatever clocks show" if cron.is_interval else f"{words}, by the clocks of {cron.timezone}"
+    )
+
+
 def lines(cron: Cron, upcoming: Sequence[datetime], after: datetime) -> Iterator[str]:
     """A table of the instants, which are in UTC and later than ``after``, or that there are none."""
     if not upcoming:

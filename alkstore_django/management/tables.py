@@ -7,7 +7,7 @@ from typing import Any
 
 def table(head: tuple[str, ...], rows: list[tuple[Any, ...]], *, texts: int = 1) -> str:
     """Columns that fit their widest value; the first ``texts`` to the left, numbers to the right."""
-    cells = [head, *(tuple(str(cell) for cell in row) for row in rows)]
+    cells = [head, *(tuple(printable(str(cell)) for cell in row) for row in rows)]
     widths = [max(len(row[index]) for row in cells) for index in range(len(head))]
     lines = []
     for row in cells:
@@ -17,3 +17,9 @@ def table(head: tuple[str, ...], rows: list[tuple[Any, ...]], *, texts: int = 1)
         ]
         lines.append("  ".join(padded).rstrip())
     return "\n".join(lines)
+
+
+def printable(text: str) -> str:
+    """On one line of a terminal: what controls it, or cannot be encoded, is shown as ``\\xNN``."""
+    shown = (each if each.isprintable() else each.encode("unicode_escape").decode() for each in text)
+    return "".join(shown)
