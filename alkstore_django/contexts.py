@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -93,6 +93,14 @@ class TaskContext(Running, AnyTaskContext):  # type: ignore[misc] # Django's is 
     claim: Any = field(repr=False)
     hold: Hold = field(repr=False)
     record: Any = field(repr=False)
+
+    @property
+    def scheduled_for(self) -> datetime | None:
+        """The boundary of its schedule that this job stands for, an aware datetime in UTC, whenever it runs
+        and in every attempt. ``None`` for a job that stands for none: enqueued by code, by ``run_now``, or by
+        another program."""
+        moment: datetime | None = self.record.envelope.scheduled_for
+        return moment
 
     @property
     def metadata(self) -> dict[str, Any]:

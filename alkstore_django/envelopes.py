@@ -7,10 +7,12 @@ ignores what stands beside its envelope; ours is left out while there is nothing
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from .exceptions import UndecodablePayload
 from .payloads import decode, encode
+from .values import LAST_SECOND
 
 ENVELOPE = "__honker_task__"
 OURS = "alkstore"
@@ -22,12 +24,21 @@ BEGINNING = f'{{"{ENVELOPE}"'
 @dataclass(slots=True)  # a frozen one takes three times as long to make
 class Envelope:
     """A call of a task by name; ``extra`` holds our keys: ``backend`` (alias), ``run_after`` (ISO 8601),
-    ``expires`` (seconds), and those of ``alterations`` and ``origins``."""
+    ``expires`` (seconds), ``schedule`` (a name) and ``scheduled_for`` (Unix seconds), and those of
+    ``alterations`` and ``origins``."""
 
     task: str
     args: list[Any]
     kwargs: dict[str, Any]
     extra: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def scheduled_for(self) -> datetime | None:
+        """The boundary of a schedule that the job stands for, in UTC; ``None`` if it stands for none."""
+        seconds = self.extra.get("scheduled_for")
+        if type(seconds) is not int or not 0 <= seconds <= LAST_SECOND:  # another program made it up
+            return None
+        return datetime.fromtimestamp(seconds, tz=UTC)
 
     def seal(self) -> str:
         """The JSON text; the envelope must come first, claims look for it there."""

@@ -64,7 +64,7 @@ class Record:
     def __init__(self, using: str, claim: Claim, envelope: Envelope, hold: Any) -> None:
         self._using = using
         self._claim = claim
-        self._envelope = envelope
+        self.envelope = envelope
         self._hold = hold
         self._values: dict[str, Any] = {}
         self._kept = self._first = ""
@@ -82,7 +82,7 @@ class Record:
 
     def know(self, text: str | bytes | None) -> None:
         """``text`` is what was saved last, ``None`` if nothing was."""
-        self._values = read(text, self._envelope)
+        self._values = read(text, self.envelope)
         self._kept = self._first = repr(self._values)
         self.is_read = True
 

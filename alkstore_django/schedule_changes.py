@@ -123,7 +123,11 @@ def heal(using: str, row: ScheduleRow) -> bool:
 
 def restart(using: str, row: ScheduleRow) -> None:
     """Count the next boundary from the later of the last fire and now: what is stored is another's."""
-    table, cron = rows(using), cron_for(row)
+    table = rows(using)
+    try:
+        cron = cron_for(row)
+    except CronError:
+        return  # the next tick will say so
     start = max(row.last_fire_at or 0, table.clock())
     following = cron.next_after(_at(start))
     if following is not None:

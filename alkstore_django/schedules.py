@@ -32,7 +32,9 @@ __all__ = [
     "NameTaken",
     "Schedule",
     "SyncReport",
+    "due_in",
     "get",
+    "heal",
     "list",
     "pause",
     "register",
@@ -222,6 +224,20 @@ def sync(*, using: str | None = None) -> SyncReport:
     declaration that is wrong: the report and the log say so.
     """
     return schedule_sync.sync(alias(using))
+
+
+def heal(*, using: str | None = None) -> builtins.list[str]:
+    """Let schedules with a problem that is gone, such as a zone that was not known, go on from now; their
+    names. Schedulers do it when they begin to lead."""
+    database = alias(using)
+    broken = rows(database).broken()
+    return [row.name for row in broken if schedule_changes.heal(database, row)]
+
+
+def due_in(*, using: str | None = None) -> float | None:
+    """Seconds until ``soonest``, by the database's clock; not above 0 if it is due, ``None`` without one."""
+    found, clock = rows(alias(using)).soonest()
+    return None if found is None else found - clock
 
 
 def _database(task: Any, using: str | None) -> str:

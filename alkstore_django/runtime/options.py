@@ -27,6 +27,7 @@ class Options:
     max_idle: float | None = None
     interval: float | None = None
     listen: bool = True
+    scheduler: bool = False
     shutdown_timeout: float = 25
     visibility_timeout: int | None = None
     worker_id: str | None = None

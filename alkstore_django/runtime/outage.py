@@ -42,7 +42,7 @@ class Outage:
         """Note the error; seconds to wait before the next try. Only the first one of an outage is logged."""
         if self._since is None:
             self._since, self._wait = time.monotonic(), 0.05
-            logger.warning("The database is in trouble, trying again until it is not: %s", error)
+            self._say_begun(error)
         else:
             logger.debug("The database is still in trouble: %s", error)
         self._wait = min(self._wait * 2, self.cap)
@@ -51,5 +51,11 @@ class Outage:
     def over(self) -> None:
         """The database answered."""
         if self._since is not None:
-            logger.info("The database is back after %.1f s.", time.monotonic() - self._since)
+            self._say_over(time.monotonic() - self._since)
         self._since = None
+
+    def _say_begun(self, error: Exception) -> None:
+        logger.warning("The database is in trouble, trying again until it is not: %s", error)
+
+    def _say_over(self, seconds: float) -> None:
+        logger.info("The database is back after %.1f s.", seconds)

@@ -26,6 +26,7 @@ from .lines import Line
 from .options import Options
 from .outage import TROUBLE, Outage, tables_are_gone
 from .recycling import Recycling
+from .scheduler import SchedulerThread
 from .shutdown import Shutdown
 from .wake.choice import choose
 from .wake.polling import Polling
@@ -67,6 +68,7 @@ class Worker:
         self.line = Line(options.using)
         self.outage = Outage()
         self.recycling = Recycling(options)
+        self.scheduler = SchedulerThread(options.using) if options.scheduler else None
         self._begun = begun
         self.interval = options.interval or 0.0
         self._has_begun = False
@@ -91,6 +93,8 @@ class Worker:
                     wait = self._turn_or_wait()
                     self._wait(wait)
             finally:
+                if self.scheduler:
+                    self.scheduler.close(is_reachable=not self.outage.is_on)
                 self.clerk.hand.heartbeats.close()
                 self.executors.close()
                 self.executors.finished.close()
@@ -143,6 +147,8 @@ class Worker:
         if self.options.interval is None:
             self.interval = min(wake.interval, Polling.interval) if self.options.batch else wake.interval
         self.executors.start()
+        if self.scheduler:
+            self.scheduler.start()
         self._has_begun = True
         logger.info("Worker %s serves %s.", self.clerk.worker_id, self.clerk.plan.description)
         self._begun()
@@ -151,6 +157,8 @@ class Worker:
         """Put back what has not started and, when its time is over, what is still running."""
         is_new = not self.clerk.closed
         running = self.clerk.close()
+        if self.scheduler:
+            self.scheduler.stop()
         self.executors.tell_of_stop()
         if is_new:
             logger.info("Worker %s stops; it waits for %s tasks.", self.clerk.worker_id, running)

@@ -81,3 +81,9 @@ async def heartbeat_in_the_loop(context: Any) -> None:
 @task(takes_context=True, max_attempts=1)
 def heartbeat_badly(context: Any, extend: Any) -> None:
     context.heartbeat(extend)
+
+
+@task(takes_context=True)
+def boundary(context: Any, path: str) -> None:
+    """Append the boundary that the job stands for."""
+    write_line(path, str(context.scheduled_for))

@@ -14,22 +14,13 @@ from alkstore_django.models import ScheduledTask, ScheduleOptions
 from alkstore_django.schedules import NameTaken
 from tests import factories
 from tests.app import tasks
+from tests.contract.scheduling import foreign, set_next
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def stored(name: str, *columns: str) -> Any:
     return factories.columns(name, *columns, model=ScheduledTask)  # type: ignore[arg-type]
-
-
-def set_next(name: str, moment: datetime) -> None:
-    factories.change(name, model=ScheduledTask, next_fire_at=int(moment.timestamp()))  # type: ignore[arg-type]
-
-
-def foreign(name: str = "theirs", cron_expr: str = "0 3 * * *", **columns: Any) -> None:
-    """A row as honker writes it."""
-    row = {"queue": "emails", "payload": '{"to": 1}', "next_fire_at": factories.now() + 3600}
-    ScheduledTask.objects.create(name=name, cron_expr=cron_expr, **{**row, **columns})
 
 
 def test_a_schedule_as_it_is_stored() -> None:
@@ -52,7 +43,7 @@ def test_a_schedule_as_it_is_stored() -> None:
 
 
 def test_what_other_programs_made_is_theirs() -> None:
-    foreign(cron_expr="0 0 13 * 5")
+    foreign(cron_expr="0 0 13 * 5", due=datetime(2099, 1, 1, tzinfo=UTC))
     found = schedules.get("theirs")
     assert found is not None
     assert (found.owner, found.catch_up, found.overlap, found.timezone) == ("foreign", "all", True, "UTC")

@@ -90,6 +90,12 @@ class Command(ProcessCommand):
             help="Let the database not wake the worker: it only looks.",
         )
         add(
+            "--no-scheduler",
+            dest="scheduler",
+            action="store_false",
+            help="Leave the schedules to other processes. With --batch it does in any case.",
+        )
+        add(
             "--visibility-timeout",
             type=positive,
             metavar="SECONDS",
@@ -144,6 +150,7 @@ class Command(ProcessCommand):
             "using": database(given["database"]),
             "queues": given["queue"],
             "excluded": given["exclude_queue"],
+            "scheduler": given["scheduler"] and not given["batch"],
             "worker_id": self.worker_id(worker_id),
             "health_file": self.own_path(given["health_file"]),
             **{name: spread(given[name]) for name in ("max_tasks", "max_seconds", "max_rss")},
