@@ -11,6 +11,17 @@ class Migration(migrations.Migration):
     dependencies = [("alkstore_django", "0003_unique_keys")]
 
     operations = [
+        migrations.AlterModelOptions(
+            "scheduledtask",
+            {
+                "verbose_name": "schedule",
+                "verbose_name_plural": "schedules",
+                "permissions": [
+                    ("pause_scheduledtask", "Can pause and resume schedules"),
+                    ("run_scheduledtask", "Can run schedules now"),
+                ],
+            },
+        ),
         migrations.CreateModel(
             name="ScheduledJob",
             fields=[

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from django.db import models
+from django.utils.translation import gettext_lazy as _
 
 from alkstore_django.sql import tables
 
@@ -182,6 +183,12 @@ class ScheduledTask(models.Model):
 
     class Meta:
         db_table = tables.SCHEDULES
+        verbose_name = _("schedule")
+        verbose_name_plural = _("schedules")
+        permissions = [
+            ("pause_scheduledtask", "Can pause and resume schedules"),
+            ("run_scheduledtask", "Can run schedules now"),
+        ]
 
     def __str__(self) -> str:
         return str(self.name)
