@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 
 import pytest
 
@@ -35,6 +36,16 @@ def databases(item: pytest.Item) -> set[str]:
     for mark in item.iter_markers("only"):
         found = found & {*mark.args}
     return found
+
+
+@pytest.fixture(scope="session", autouse=True)
+def quick_flush() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        if DB == "postgresql":  # whose module needs its driver
+            from tests.flushing import delete_on_postgresql
+
+            delete_on_postgresql(patch)
+        yield
 
 
 @pytest.fixture
