@@ -39,6 +39,10 @@ SWITCH = 0.0005
 long. Beside tasks that compute, the clerk's turns take a half to a ninth of the time (spike.md 3.3)."""
 
 
+GATHER = 0.005
+"""Seconds that the clerk leaves outcomes of short tasks alone at most, while more of them follow."""
+
+
 LOOK = 0.05
 """Seconds between two looks at what still runs although the grace is over."""
 
@@ -134,11 +138,15 @@ class Worker:
 
     def _wait(self, seconds: float) -> None:
         wakes = not self.outage.is_on and self.clerk.listens()
+        if gathers := self.executors.threads.gathers:
+            seconds = min(seconds, GATHER)
         try:
             self.executors.finished.wait(seconds, self.clerk.lookout.wake if wakes else None)
         except TROUBLE as error:
             self.outage.wait_after(error)  # the next turn will see how bad it is
-        self.clerk.hand.outcomes.add(self.executors.finished.take())
+        outcomes = self.executors.finished.take()
+        self.executors.threads.gathers &= not gathers or bool(outcomes)
+        self.clerk.hand.outcomes.add(outcomes)
 
     def _begin(self) -> None:
         require_tables(self.using)

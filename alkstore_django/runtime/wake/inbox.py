@@ -34,10 +34,12 @@ class Inbox:
         self._selector: selectors.BaseSelector | None = None
         self._filenos: tuple[int, ...] = ()
 
-    def put(self, outcome: Outcome | None) -> None:
-        """Add an outcome; ``None`` only wakes the clerk."""
+    def put(self, outcome: Outcome | None, *, gently: bool = False) -> None:
+        """Add an outcome; ``None`` only wakes the clerk. ``gently``: let the clerk wait, and sleep."""
         if outcome is not None:
             self._outcomes.append(outcome)
+        if gently:
+            return
         self.has_mail = True
         if self._is_asleep and self._ends is not None:
             self._is_asleep = False
