@@ -35,7 +35,8 @@ def plan(cron: Cron, due: int, now: int, catch_up: str, grace: int) -> Plan:
     oldest ``CAP``. Raises ``NeverAgain``. Takes no longer when more are due.
     """
     first, present = datetime.fromtimestamp(due, tz=UTC), datetime.fromtimestamp(now, tz=UTC)
-    later, last = cron.due(first, present)
+    following = cron.next_after(first)
+    later, last = (0, None) if following is None or following > present else cron.due(first, present)
     newest = first if last is None else last
     if catch_up == ALL:
         fired = [first, *islice(_after(cron, first), min(later, CAP - 1))]
@@ -44,7 +45,8 @@ def plan(cron: Cron, due: int, now: int, catch_up: str, grace: int) -> Plan:
         fired = []
     else:
         fired = [newest]
-    following = cron.next_after(newest)
+    if newest is not first:
+        following = cron.next_after(newest)
     if following is None:
         raise NeverAgain("there is no later date")
     return Plan(fired, 1 + later - len(fired), following)

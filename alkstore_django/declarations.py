@@ -23,10 +23,13 @@ class Declaration:
 
     name: str
     owner: str
-    given: Mapping[str, Any] = field(hash=False)
+    given: Any = field(hash=False)
+    """A dict of the arguments of ``schedules.register``; in the settings there may be something else."""
 
     def define(self) -> Definition:
         """Raises ``ValueError``."""
+        if not isinstance(self.given, Mapping):
+            raise ValueError(f"it must be a dict with task and expression, not {self.given!r}.")
         if unknown := [repr(key) for key in self.given if key not in _FIELDS]:
             raise ValueError(f"{', '.join(unknown)}: unknown; there are {', '.join(sorted(_FIELDS))}.")
         if "expression" not in self.given:
@@ -37,7 +40,7 @@ class Declaration:
     def database(self) -> str | None:
         """The alias of the database that it belongs to; ``None`` if its task is of a backend that is not
         ours, as in tests that run tasks at once."""
-        task = self.given.get("task")
+        task = self.given.get("task") if isinstance(self.given, Mapping) else None
         if not isinstance(task, Task):
             found = self.define()
             return alias(None) if found.task is None else database_of(found.task)
@@ -129,11 +132,4 @@ def _of_settings() -> list[Declaration]:
     given = settings.SCHEDULES
     if not isinstance(given, dict):
         return []
-    return [Declaration(name, SETTINGS, _checked(entry)) for name, entry in given.items()]
-
-
-def _checked(entry: object) -> Mapping[str, Any]:
-    """What ``define`` will judge; a wrong entry as a whole becomes a wrong field."""
-    if not isinstance(entry, dict):
-        return {"expression": entry}
-    return entry
+    return [Declaration(name, SETTINGS, entry) for name, entry in given.items()]

@@ -11,9 +11,8 @@ from typing import Any
 from django.db import DatabaseError
 
 from . import keys, unique
-from .catching_up import NeverAgain, Plan, plan
+from .catching_up import Plan, plan
 from .conf import settings
-from .cron import CronError
 from .envelopes import ENVELOPE, OURS, unseal
 from .exceptions import UndecodablePayload
 from .models import Job, ScheduleRow
@@ -75,7 +74,7 @@ def run_now(using: str, name: str) -> int | None:
         may_overlap = row.is_foreign or row.overlap
         if not may_overlap and table.is_running(name):
             return None
-        job_id = next(iter(_put_in(using, row, [None])), None)
+        (job_id,) = _put_in(using, row, _texts(row, [None]))
         if job_id is not None and not may_overlap:
             table.note_run(name, job_id)
         return job_id
@@ -87,9 +86,11 @@ def _fire(using: str, row: ScheduleRow, now: int, firings: list[Firing]) -> bool
     """Whether the schedule does not stand where it stood, by what was done here."""
     try:
         found = _plan(row, now)
-        done = in_transaction(using, lambda: _write(using, row, found))
-    except (CronError, NeverAgain, UndecodablePayload, OverflowError) as error:
+        texts = _texts(row, found.boundaries)
+    except (ValueError, OverflowError, UndecodablePayload) as error:  # CronError is a ValueError
         return _stop(using, row, error)
+    try:
+        done = in_transaction(using, lambda: _write(using, row, found, texts))
     except DatabaseError as error:
         if not is_refused(using, error):
             raise
@@ -117,8 +118,9 @@ def _plan(row: ScheduleRow, now: int) -> Plan:
     return plan(cron_for(row), row.next_fire_at, now, catch_up, int(settings.CATCH_UP_GRACE))
 
 
-def _write(using: str, row: ScheduleRow, found: Plan) -> list[Firing] | None:
-    """``None``, and nothing is written, if another scheduler was quicker."""
+def _write(using: str, row: ScheduleRow, found: Plan, texts: Sequence[str]) -> list[Firing] | None:
+    """``None``, and nothing is written, if another scheduler was quicker. What it takes was made before: the
+    transaction is short."""
     table = rows(using)
     if not table.advance(row, int(found.next.timestamp())):
         return None
@@ -126,7 +128,7 @@ def _write(using: str, row: ScheduleRow, found: Plan) -> list[Firing] | None:
     may_overlap = row.is_foreign or row.overlap
     if not may_overlap:
         boundaries = [] if table.is_running(row.name) else boundaries[:1]
-    ids = _put_in(using, row, [int(boundary.timestamp()) for boundary in boundaries])
+    ids = _put_in(using, row, texts[: len(boundaries)])
     fired = [
         Firing(row.name, job_id, row.queue, boundary)
         for boundary, job_id in zip(boundaries, ids, strict=True)
@@ -141,9 +143,16 @@ def _write(using: str, row: ScheduleRow, found: Plan) -> list[Firing] | None:
     return fired
 
 
-def _put_in(using: str, row: ScheduleRow, boundaries: Sequence[int | None]) -> list[int | None]:
-    """Enqueue a job for each boundary; its id, ``None`` if another job has the key of its unique task."""
-    if not boundaries:
+def _texts(row: ScheduleRow, boundaries: Sequence[datetime | None]) -> list[str]:
+    """The payloads of the jobs for these boundaries: what another program has written stays as it is."""
+    if row.is_foreign:
+        return [row.payload] * len(boundaries)
+    return [stamped(row.payload, row.name, boundary) for boundary in boundaries]
+
+
+def _put_in(using: str, row: ScheduleRow, texts: Sequence[str]) -> list[int | None]:
+    """Enqueue a job for each payload; its id, ``None`` if another job has the key of its unique task."""
+    if not texts:
         return []
     options: dict[str, int | None] = {
         "run_at": None,
@@ -152,12 +161,8 @@ def _put_in(using: str, row: ScheduleRow, boundaries: Sequence[int | None]) -> l
         "expires": row.expires_s,
         "max_attempts": max(1, row.max_attempts),
     }
-    if row.is_foreign:
-        texts = [row.payload] * len(boundaries)
-    else:
-        texts = [stamped(row.payload, row.name, boundary) for boundary in boundaries]
-        if (placed := _place(using, row, texts, options)) is not None:
-            return placed
+    if not row.is_foreign and (placed := _place(using, row, texts, options)) is not None:
+        return placed
     arrivals = Job.objects.db_manager(using).enqueue_many(row.queue, texts, **options)
     return [arrival.id for arrival in arrivals]
 
@@ -175,7 +180,7 @@ def _place(
     return [each.arrival.id if each.created else None for each in placed]
 
 
-def stamped(payload: str, name: str, boundary: int | None) -> str:
+def stamped(payload: str, name: str, boundary: datetime | None) -> str:
     """The payload of a job of a schedule: in our part of a task's envelope it says which boundary it stands
     for. What is no task has no room for that."""
     try:
@@ -188,7 +193,7 @@ def stamped(payload: str, name: str, boundary: int | None) -> str:
     said: dict[str, Any] = {**ours} if isinstance(ours, dict) else {}
     said["schedule"] = name
     if boundary is not None:
-        said["scheduled_for"] = boundary
+        said["scheduled_for"] = int(boundary.timestamp())
     return encode({**body, OURS: said})
 
 

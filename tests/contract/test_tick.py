@@ -293,19 +293,20 @@ def test_an_expression_that_another_program_changed_is_read_by_its_rules() -> No
 def test_a_broken_row_stops_itself_alone(caplog: Any) -> None:
     foreign("bad", "not cron", due=BASE - MINUTE)
     foreign("never", "0 0 31 2 *", due=BASE - MINUTE)
+    foreign("past", next_fire_at=-(10**14))
     made("zone", due=BASE - MINUTE)
     ScheduleOptions.objects.filter(pk="zone").update(timezone="Mars/Base")
     made("good")
     assert [each.schedule for each in schedules.tick(BASE)] == ["good"]
     problems = {each.name: each.problem for each in schedules.list()}
     assert problems.pop("good") is None
-    assert set(problems) == {"bad", "never", "zone"} and all(problems.values())
+    assert set(problems) == {"bad", "never", "past", "zone"} and all(problems.values())
     assert "Mars/Base" in str(problems["zone"])
     assert at("bad").next_fire_at is None and at("bad").enabled and at("bad").cron is None
-    assert jobs() == 1 and caplog.text.count("stands still") == 3
+    assert jobs() == 1 and caplog.text.count("stands still") == 4
     with CaptureQueriesContext(connection) as queries:
         assert schedules.tick(BASE) == []
-    assert len(queries) == 1 and caplog.text.count("stands still") == 3
+    assert len(queries) == 1 and caplog.text.count("stands still") == 4
     assert schedules.soonest() == at("good").next_fire_at
 
 

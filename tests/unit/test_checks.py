@@ -154,6 +154,9 @@ def test_e002_knows_every_key() -> None:
         ("NOTIFY", 1),
         ("SOCKET_DIR", ""),
         ("SOCKET_DIR", True),
+        ("SCHEDULES", ["nightly"]),
+        ("CATCH_UP_GRACE", -1),
+        ("CATCH_UP_GRACE", 1.5),
     ],
 )
 def test_e002_wrong_values(key: str, value: object) -> None:
@@ -165,6 +168,28 @@ def test_e002_wrong_values(key: str, value: object) -> None:
 
 
 @pytest.mark.parametrize(
+    ("entry", "why"),
+    [
+        ("@daily", "must be a dict"),
+        ({"task": "tests.app.tasks.nothing"}, "expression: "),
+        ({"task": "tests.app.tasks.nothing", "expression": "61 * * * *"}, "expression: "),
+        ({"task": "tests.app.tasks.nothing", "expression": "0 0 30 2 *"}, "expression: "),
+        ({"task": "tests.app.tasks.nothing", "expression": "@daily", "timezone": "Mars"}, "timezone: "),
+        ({"task": "tests.app.tasks.missing", "expression": "@daily"}, "task: "),
+        ({"task": "tests.app.tasks.nothing", "expression": "@daily", "when": 1}, "'when': "),
+        ({"task": "tests.app.tasks.nothing", "expression": "@daily", "args": [1]}, "args: "),
+        ({"payload": 1, "expression": "@daily"}, "queue: "),
+    ],
+)
+def test_e008_a_wrong_schedule(entry: object, why: str) -> None:
+    with override_settings(ALKSTORE={"SCHEDULES": {"nightly": entry}}):
+        messages = found()
+    assert set(messages) == {"E008"}
+    assert messages["E008"].msg.startswith("ALKSTORE[\"SCHEDULES\"]['nightly']: ")
+    assert why in messages["E008"].msg
+
+
+@pytest.mark.parametrize(
     ("key", "value"),
     [
         ("IMPORTS", ["shop.jobs"]),
@@ -173,6 +198,8 @@ def test_e002_wrong_values(key: str, value: object) -> None:
         ("RESULT_TTL", None),
         ("RESULT_TTL", 9),
         ("DOORBELL", False),
+        ("SCHEDULES", {"s": {"task": "tests.app.tasks.nothing", "expression": "@daily"}}),
+        ("CATCH_UP_GRACE", 0),
         ("NOTIFY", False),
         ("SOCKET_DIR", None),
         ("SOCKET_DIR", "/run/shop"),
