@@ -13,6 +13,7 @@ from django.test import Client
 DEAD = "/admin/alkstore_django/deadjob/"
 LOCKS = "/admin/alkstore_django/lock/"
 PAUSES = "/admin/alkstore_django/queuecontrol/"
+SCHEDULES = "/admin/alkstore_django/scheduledtask/"
 WORKERS = "/admin/alkstore_django/workerprocess/"
 EVIL = "<img src=x onerror=alert(1)></script><script>alert(1)</script>"
 

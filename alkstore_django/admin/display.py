@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import datetime
 from typing import Any
 
 from django.utils.formats import date_format
@@ -36,6 +37,11 @@ def moment(value: Any) -> str | None:
     if found is None:
         return None if value is None else str(value)
     return date_format(localtime(found) if is_aware(found) else found, "SHORT_DATETIME_FORMAT")
+
+
+def instant(value: datetime | None) -> str | None:
+    """An aware datetime, as ``moment`` shows it."""
+    return None if value is None else moment(int(value.timestamp()))
 
 
 def duration(milliseconds: int | None) -> str:

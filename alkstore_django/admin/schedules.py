@@ -1,0 +1,153 @@
+"""Schedules: what runs when, and the form of those that are made here."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
+from django.contrib.admin.options import ModelAdmin
+from django.contrib.admin.utils import flatten_fieldsets
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils.translation import gettext_lazy as _
+
+from alkstore_django.models import ScheduledTask
+
+from . import display
+from .schedule_actions import ScheduleActions
+from .schedule_columns import ScheduleColumns
+from .schedule_filters import OwnerFilter, StateFilter
+from .schedule_rows import attach
+
+NOW = ("when_text", "words_text", "state_text", "upcoming", "last_fire", "skipped", "portability")
+CALL = ("what", "queue_text", "payload_text")
+JOBS = ("catch_up_text", "overlap_text", "priority_text", "expires_text", "attempts_text")
+SHOWN: Any = (
+    (None, {"fields": ("name_text", "owner")}),
+    (_("At present"), {"fields": NOW}),
+    (_("What runs"), {"fields": CALL}),
+    (_("Its jobs"), {"fields": JOBS}),
+)
+EDITED: Any = (
+    (_("When"), {"fields": ("expression", "timezone", "catch_up", "overlap")}),
+    (_("What runs"), {"fields": ("task", "args", "kwargs", "payload", "queue")}),
+    (_("Its jobs"), {"fields": ("priority", "expires", "max_attempts")}),
+)
+
+
+class Overtaken(Exception):
+    """Somebody else has changed the schedule since its form was judged."""
+
+
+class ScheduleList(ChangeList):
+    """Each row with its options."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        self.result_list = attach(list(self.result_list), self.root_queryset.db)
+
+    def url_for_result(self, result: Any) -> str:
+        return super().url_for_result(result) if result.pk else ""
+
+
+@admin.register(ScheduledTask)
+class ScheduleAdmin(ScheduleColumns, ScheduleActions):
+    """Adding, changing and deleting is about schedules of the admin, with Django's permissions; those of the
+    code, of the settings and of other programs can be looked at, paused, resumed and run."""
+
+    list_display = (
+        *("name_text", "when", "words_text", "what", "next_fire", "last_fire", "skipped"),
+        *("owner", "is_enabled", "problem"),
+    )
+    list_filter = (OwnerFilter, StateFilter)
+    search_fields = ("name", "queue", "payload")
+    search_help_text = _("A part of the name, the queue, the task or the payload")
+    ordering = ("name",)
+    sortable_by = ("name_text", "next_fire")
+
+    # -- who may what -----------------------------------------------------------------------------
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return ModelAdmin.has_add_permission(self, request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return ModelAdmin.has_change_permission(self, request, obj) and (obj is None or self._is_ours(obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return ModelAdmin.has_delete_permission(self, request, obj) and (obj is None or self._is_ours(obj))
+
+    def _is_ours(self, row: Any) -> bool:
+        if not hasattr(row, "schedule"):
+            attach([row], self.using)
+        return bool(row.schedule.owner == "admin")
+
+    # -- pages ------------------------------------------------------------------------------------
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return ScheduleList
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        row = super().get_object(request, object_id, from_field)
+        return row if row is None else attach([row], self.using)[0]
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        if obj is None:
+            return ((None, {"fields": ("name", "enabled")}), *EDITED)
+        return (*SHOWN[:2], *EDITED) if self.has_change_permission(request, obj) else SHOWN
+
+    def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
+        return () if obj is None else flatten_fieldsets(SHOWN)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        if obj is not None and not self.has_change_permission(request, obj):
+            return super().get_form(request, obj, change, **kwargs)
+        from .schedule_forms import ScheduleForm  # it asks the tasks, which the backport may be missing for
+
+        row = None if obj is None else obj.stored
+        return type("ScheduleForm", (ScheduleForm,), {"using": self.using, "row": row})
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        from alkstore_django import schedules
+
+        try:
+            if change:
+                schedules.update(obj.name, **form.given(), using=self.using)
+            else:
+                schedules.register(**form.given(), using=self.using)
+        except ValueError as error:
+            raise Overtaken(str(error)) from error
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        from alkstore_django import schedules
+
+        schedules.unregister(obj.name, using=self.using)
+
+    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
+        for row in queryset:
+            self.delete_model(request, row)
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().changeform_view(request, *args, **kwargs)
+        except Overtaken as error:
+            self.message_user(request, display.storable(str(error)), messages.ERROR)
+            opts = self.opts
+            name = f"admin:{opts.app_label}_{opts.model_name}_changelist"
+            return HttpResponseRedirect(reverse(name, current_app=self.admin_site.name))
+
+    def render_change_form(
+        self,
+        request: HttpRequest,
+        context: dict[str, Any],
+        add: bool = False,
+        change: bool = False,
+        form_url: str = "",
+        obj: Any = None,
+    ) -> HttpResponse:
+        if obj is not None:
+            context["operations"] = self.operations(request, obj)
+            context["checkbox_name"] = ACTION_CHECKBOX_NAME
+        return super().render_change_form(request, context, add, change, form_url, obj)
