@@ -31,8 +31,8 @@ class ScheduleColumns(ReadOnlyAdmin):
     @admin.display(description=_("when"))
     def when(self, row: Any) -> SafeString:
         schedule: Schedule = row.schedule
-        shown = (display.line(schedule.expression), display.storable(schedule.timezone))
-        return format_html('<code class="alkstore-cron">{}</code><br>{}', *shown)
+        shown = (display.line(schedule.expression), display.storable(schedule.timezone), words(schedule))
+        return format_html("<code>{}</code> {}<br>{}", *shown)
 
     @admin.display(description=_("when"))
     def when_text(self, row: Any) -> str:
@@ -83,7 +83,7 @@ class ScheduleColumns(ReadOnlyAdmin):
         found = [(display.instant(each),) for each in row.schedule.upcoming(UPCOMING)]
         return format_html_join(SafeString("<br>"), "{}", found) or None
 
-    @admin.display(description=_("elsewhere"))
+    @admin.display(description=_("beside honker"))
     def portability(self, row: Any) -> str:
         why = row.schedule.why_not_portable
         return gettext("honker fires it at the same instants") if why is None else display.storable(why)

@@ -45,41 +45,41 @@ class TaskInput(forms.TextInput):
 class ScheduleForm(_ModelForm):
     """Of a new schedule, or of a stored one: then ``row`` is it, and only what was changed is written."""
 
-    name = forms.CharField(label=_("name"), strip=False)
+    name = forms.CharField(label=_("Name"), strip=False)
     task = forms.CharField(
-        label=_("task"),
+        label=_("Task"),
         required=False,
         widget=TaskInput(attrs={"class": "vTextField"}),
         help_text=_("Its dotted path. Or leave it empty and give a queue and a payload."),
     )
     args = forms.CharField(
-        label=_("arguments"), required=False, widget=forms.Textarea(JSON), help_text=_('JSON: [1, "a"]')
+        label=_("Arguments"), required=False, widget=forms.Textarea(JSON), help_text=_('JSON: [1, "a"]')
     )
     kwargs = forms.CharField(
-        label=_("arguments by name"),
+        label=_("Arguments by name"),
         required=False,
         widget=forms.Textarea(JSON),
         help_text=_('JSON: {"to": 1}'),
     )
     payload = forms.CharField(
-        label=_("payload"),
+        label=_("Payload"),
         required=False,
         widget=forms.Textarea(JSON),
         help_text=_("JSON for the handler of the queue, in place of a task."),
     )
     queue = forms.CharField(
-        label=_("queue"), required=False, strip=False, help_text=_("Empty: that of the task.")
+        label=_("Queue"), required=False, strip=False, help_text=_("Empty: that of the task.")
     )
     expression = forms.CharField(
-        label=_("cron expression"),
+        label=_("Cron expression"),
         strip=False,
         help_text=_("Minute, hour, day, month, day of week: 0 3 * * mon-fri. Or @daily, @every 90s."),
     )
     timezone = forms.CharField(
-        label=_("time zone"), required=False, help_text=_("Whose clocks count: Europe/Berlin.")
+        label=_("Time zone"), required=False, help_text=_("Whose clocks count: Europe/Berlin.")
     )
     catch_up = forms.ChoiceField(
-        label=_("catch up"),
+        label=_("Catch up"),
         choices=[
             ("latest", _("the latest of those that were missed")),
             ("all", _("all that were missed, up to 64")),
@@ -87,24 +87,24 @@ class ScheduleForm(_ModelForm):
         ],
     )
     overlap = forms.BooleanField(
-        label=_("may overlap"),
+        label=_("May overlap"),
         required=False,
         initial=True,
         help_text=_("Otherwise a run is left out while the last one is queued or running."),
     )
     priority = forms.IntegerField(
-        label=_("priority"), required=False, help_text=_("Higher first. Empty: that of the task.")
+        label=_("Priority"), required=False, help_text=_("Higher first. Empty: that of the task.")
     )
     expires = forms.CharField(
-        label=_("expires"),
+        label=_("Expires"),
         required=False,
         help_text=_("What has not started by then is a dead letter: 90s, 10m, 2h. Empty: as the task says."),
     )
     max_attempts = forms.IntegerField(
-        label=_("attempts"), required=False, help_text=_("Empty: as the task says, or 3.")
+        label=_("Attempts"), required=False, help_text=_("Empty: as the task says, or 3.")
     )
     enabled = forms.BooleanField(
-        label=_("enabled"), required=False, initial=True, help_text=_("Otherwise it begins paused.")
+        label=_("Enabled"), required=False, initial=True, help_text=_("Otherwise it begins paused.")
     )
 
     using: str

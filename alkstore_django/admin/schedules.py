@@ -22,19 +22,33 @@ from .schedule_columns import ScheduleColumns
 from .schedule_filters import OwnerFilter, StateFilter
 from .schedule_rows import attach
 
-NOW = ("when_text", "words_text", "state_text", "upcoming", "last_fire", "skipped", "portability")
-CALL = ("what", "queue_text", "payload_text")
-JOBS = ("catch_up_text", "overlap_text", "priority_text", "expires_text", "attempts_text")
 SHOWN: Any = (
-    (None, {"fields": ("name_text", "owner")}),
-    (_("At present"), {"fields": NOW}),
-    (_("What runs"), {"fields": CALL}),
-    (_("Its jobs"), {"fields": JOBS}),
+    (None, {"fields": (("name_text", "owner"),)}),
+    (
+        _("At present"),
+        {
+            "fields": (
+                ("when_text", "words_text"),
+                ("state_text", "last_fire", "skipped"),
+                *("upcoming", "portability"),
+            )
+        },
+    ),
+    (_("What runs"), {"fields": (("what", "queue_text"), "payload_text")}),
+    (
+        _("Its jobs"),
+        {
+            "fields": (
+                ("catch_up_text", "overlap_text"),
+                ("priority_text", "expires_text", "attempts_text"),
+            )
+        },
+    ),
 )
 EDITED: Any = (
-    (_("When"), {"fields": ("expression", "timezone", "catch_up", "overlap")}),
+    (_("When"), {"fields": (("expression", "timezone"), ("catch_up", "overlap"))}),
     (_("What runs"), {"fields": ("task", "args", "kwargs", "payload", "queue")}),
-    (_("Its jobs"), {"fields": ("priority", "expires", "max_attempts")}),
+    (_("Its jobs"), {"fields": (("priority", "expires", "max_attempts"),)}),
 )
 
 
@@ -59,8 +73,8 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
     code, of the settings and of other programs can be looked at, paused, resumed and run."""
 
     list_display = (
-        *("name_text", "when", "words_text", "what", "next_fire", "last_fire", "skipped"),
-        *("owner", "is_enabled", "problem"),
+        *("name_text", "is_enabled", "when", "what", "next_fire", "last_fire", "skipped"),
+        *("owner", "problem"),
     )
     list_filter = (OwnerFilter, StateFilter)
     search_fields = ("name", "queue", "payload")

@@ -34,7 +34,8 @@ class Site:
 
     def press(self, label: str) -> None:
         """Press the first button of that name."""
-        self._leave(self.chromium.find_element(By.CSS_SELECTOR, f"input[type=submit][value='{label}']"))
+        input_or_button = f"//input[@type='submit'][@value='{label}'] | //button[@type='submit'][.='{label}']"
+        self._leave(self.chromium.find_element(By.XPATH, input_or_button))
 
     def choose_all(self, action: str) -> None:
         """Tick every row of a list and run an action."""

@@ -70,10 +70,10 @@ def test_the_list(admin_client: Client) -> None:
     ScheduleOptions.objects.filter(pk="nightly").update(skipped=7, last_fire_at=DUE - 86_400)
     text = page(admin_client, SCHEDULES)
     assert column(text, "name_text") == ["declared", "nightly", "theirs"]
-    assert column(text, "when") == ["@hourlyUTC", "30 2 * * *Europe/Berlin", "0 0 13 * 5UTC"]
-    assert column(text, "words_text")[1:] == [
-        "at 02:30 every day",
-        "at 00:00 on day 13 of the month if that is Friday",
+    assert column(text, "when") == [
+        "@hourly UTCminute 0 of every hour",
+        "30 2 * * * Europe/Berlinat 02:30 every day",
+        "0 0 13 * 5 UTCat 00:00 on day 13 of the month if that is Friday",
     ]
     assert column(text, "what") == ["tests.app.tasks.nothing", "tests.app.tasks.add", "-"]
     assert column(text, "next_fire") == ["-", "03/28/2026 1:30 a.m.", "03/28/2026 1:30 a.m."]
