@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import configparser
 import dataclasses
 import inspect
@@ -20,7 +21,7 @@ import pytest
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 
-from alkstore_django import conf, exceptions, queues, registry, signals, tasks
+from alkstore_django import conf, declarations, exceptions, queues, registry, schedules, signals, tasks
 from alkstore_django.claims import ClaimedJob
 from alkstore_django.inspection import JobInfo
 from tests.documentation.markdown import ROOT, Page, pages
@@ -32,7 +33,11 @@ PROJECTS = [page for page in PAGES if str(page) in ("README.md", "docs/quickstar
 DOCS = "\n".join(page.text for page in PAGES if page is not README)
 TWO_COMMANDS = ["pip install tox && tox run -e demo", "pip install tox && tox run"]
 
-PAGE_OF = {"alkimport": "docs/from-django-tasks-db.md", "alkworker": "docs/worker.md"}
+PAGE_OF = {
+    "alkimport": "docs/from-django-tasks-db.md",
+    "alkschedule": "docs/schedules.md",
+    "alkworker": "docs/worker.md",
+}
 """Where a command is explained, if not in ``docs/operations.md``."""
 
 each_page = pytest.mark.parametrize("page", PAGES, ids=str)
@@ -51,6 +56,7 @@ def reader(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> It
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "_tasks", {})
     monkeypatch.setattr(registry, "_handlers", {})
+    monkeypatch.setattr(declarations, "_declared", {})
     monkeypatch.setattr(os, "_exit", lambda code: pytest.fail(f"the worker ends with {code}"))
     logger = logging.getLogger("alkstore_django")
     before = logger.level, list(logger.handlers), logger.propagate
@@ -95,6 +101,15 @@ def parser(command: BaseCommand) -> Any:
     return command.create_parser("manage.py", type(command).__module__.rpartition(".")[2])
 
 
+def flags_of(parser: Any) -> set[str]:
+    """Those of its sub-commands, too."""
+    found = {flag for action in parser._actions for flag in action.option_strings}
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found = found.union(*map(flags_of, action.choices.values()))
+    return found
+
+
 def our_commands() -> dict[str, BaseCommand]:
     names = [name for name, app in get_commands().items() if app == "alkstore_django"]
     return {name: load_command_class("alkstore_django", name) for name in names}
@@ -113,7 +128,7 @@ def test_commands_exist_with_their_flags(page: Page) -> None:
 @pytest.mark.parametrize("name", sorted(our_commands()))
 def test_every_command_is_documented_with_its_flags(name: str) -> None:
     everywhere = {flag for action in parser(BaseCommand())._actions for flag in action.option_strings}
-    flags = {flag for action in parser(our_commands()[name])._actions for flag in action.option_strings}
+    flags = flags_of(parser(our_commands()[name]))
     for page in (PAGE_OF.get(name, "docs/operations.md"), "docs/reference.md"):
         text = page_at(page).text
         assert [flag for flag in sorted(flags - everywhere) if not re.search(rf"`{flag}[` ]", text)] == []
@@ -158,9 +173,11 @@ def names_of_the_api() -> list[str]:
     twins = [f"a{name}" for name in methods]  # documented as a rule, not by name
     own = [name for name in public(exceptions) if getattr(exceptions, name).__module__ == exceptions.__name__]
     signal_names = [name for name in public(signals) if isinstance(getattr(signals, name), signals.Signal)]
-    fields = [field.name for shape in (JobInfo, ClaimedJob) for field in dataclasses.fields(shape)]
+    shapes = (JobInfo, ClaimedJob, schedules.Schedule, schedules.Firing, schedules.SyncReport)
+    fields = [field.name for shape in shapes for field in dataclasses.fields(shape)]
     options = list(inspect.signature(tasks.task).parameters)
-    return sorted({*methods, *own, *signal_names, *fields, *options} - {*twins, "claim"})
+    names = {*methods, *own, *signal_names, *fields, *options, *schedules.__all__}
+    return sorted(names - {*twins, "claim"})
 
 
 @pytest.mark.parametrize("name", names_of_the_api())

@@ -26,7 +26,7 @@ def checked(*arguments: str, exit_code: int = 0) -> Any:
     try:
         call_command("alkschedule", "check", *arguments, "--json", stdout=output)
     except SystemExit as stop:
-        assert stop.code == exit_code
+        assert stop.code == exit_code != 0
     else:
         assert exit_code == 0
     return json.loads(output.getvalue())

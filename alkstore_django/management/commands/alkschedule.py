@@ -126,7 +126,9 @@ class Command(DatabaseCommand):
         found = Verdict.of(expression, place, aware(options["after"] or timezone.now()), n)
         if options["json"]:
             self.tell(found.document())
-            sys.exit(1 if found.error else 0)
+            if found.error:
+                sys.exit(1)
+            return
         if found.error:
             raise CommandError(found.error)
         self.stdout.writelines(f"{line}\n" for line in found.lines())
@@ -199,6 +201,7 @@ def document(schedule: Schedule) -> dict[str, Any]:
     cron = schedule.cron
     return {
         **found,
+        "state": state(schedule),
         "description": None if cron is None else cron.describe(),
         "portable": schedule.portable,
         "why_not_portable": schedule.why_not_portable,
