@@ -21,7 +21,6 @@ from django.core.exceptions import ImproperlyConfigured
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, InterfaceError, connections
 from django.utils.module_loading import import_string
 
-from . import declarations
 from .conf import KEYS, settings
 from .models import alias
 from .sqlite_file import SQLITE_OPTIONS as SQLITE_OPTIONS
@@ -88,8 +87,10 @@ def _setting(key: object, value: object) -> Iterator[CheckMessage]:
 @register("alkstore")
 def check_schedules(app_configs: object = None, **kwargs: object) -> list[CheckMessage]:
     """E008: the schedules in ``ALKSTORE["SCHEDULES"]``."""
-    if not isinstance(settings.given(), dict):
+    if not isinstance(settings.given(), dict) or (django.VERSION < (6, 0) and not find_spec("django_tasks")):
         return []
+    from . import declarations  # not without the backport, of which E003 speaks
+
     return [
         Error(
             f'ALKSTORE["SCHEDULES"]{where}: {why}',

@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 
 import django
 
@@ -38,3 +40,10 @@ def test_our_backend_belongs_to_that_family() -> None:
     assert issubclass(AlkstoreBackend, compat.BaseTaskBackend)
     assert issubclass(AlkTask, compat.Task)
     assert importlib.util.find_spec("alkstore_django.compat") is not None
+
+
+def test_the_app_loads_without_the_backport() -> None:
+    """A system check has to say that it is missing: so what is loaded at the start needs none of it."""
+    code = "import sys; sys.modules['alkstore_django.compat'] = None; import django; django.setup()"
+    ran = subprocess.run([sys.executable, "-c", f"{code}; import alkstore_django.admin"], capture_output=True)
+    assert ran.returncode == 0, ran.stderr.decode()
