@@ -1,7 +1,7 @@
-"""One scheduler of a race, as a process: ``python -m tests.concurrency.ticker DIRECTORY START COUNT STEP``.
+"""One scheduler of a race: ``python -m tests.concurrency.ticker ROLE DIRECTORY START COUNT STEP``.
 
-It says that it is ready, waits for the file ``go``, and ticks at COUNT moments, STEP seconds apart from START
-on, as fast as it can. It prints what it fired as one line of JSON.
+It says that it is ready, waits for the file ``go``, plays its role at COUNT moments, STEP seconds apart from
+START on, as fast as it can, and prints what it fired as one line of JSON.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import django
@@ -16,16 +17,35 @@ import django
 django.setup()
 
 from alkstore_django import schedules  # noqa: E402
+from alkstore_django.schedules import Firing  # noqa: E402
+from tests.app import tasks  # noqa: E402
 
 
-def main(directory: str, start: int, count: int, step: int) -> None:
+def tick(now: int, number: int) -> Sequence[Firing]:
+    return schedules.tick(now)
+
+
+def register(now: int, number: int) -> Sequence[Firing]:
+    """Everybody makes the same schedules at once."""
+    schedules.register(f"new {number}", "@every 1h", tasks.add, args=(1, 2))
+    return []
+
+
+def amend(now: int, number: int) -> Sequence[Firing]:
+    """Change what moves no boundary, and tick."""
+    schedules.update("s", priority=number, overlap=True)
+    return schedules.tick(now)
+
+
+def main(role: str, directory: str, start: int, count: int, step: int) -> None:
     schedules.list()  # the connection is there
+    play = {"tick": tick, "register": register, "amend": amend}[role]
     print("ready", flush=True)
     while not (Path(directory) / "go").exists():
         time.sleep(0.001)
-    fired = [each for n in range(count) for each in schedules.tick(start + n * step)]
+    fired = [each for number in range(count) for each in play(start + number * step, number)]
     print(json.dumps([[each.job_id, int(each.scheduled_for.timestamp())] for each in fired]), flush=True)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], *map(int, sys.argv[2:]))
+    main(*sys.argv[1:3], *map(int, sys.argv[3:]))
