@@ -7,8 +7,10 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from . import health, served
+from .leadership import leader
 from .models import DeadJob, Job, WorkerProcess
 from .pauses import Pause, paused
+from .schedule_rows import Schedule, rows
 from .workers import FORGET, WorkerInfo, workers
 
 MAX_AGE = 300
@@ -76,6 +78,9 @@ def diagnose(using: str, max_age: int = MAX_AGE, also: Collection[str] = ()) -> 
         *_old(found.queues, max_age),
         *_skewed(skew),
         *_sequence(using),
+        *_stopped(using),
+        *_unfired(using, max_age),
+        *_led_by_others(using),
         *_dead(using),
         *map(_pause, pauses.values()),
     ]
@@ -153,6 +158,31 @@ def _sequence(using: str) -> Iterator[Finding]:
     if known := Job.objects.db_manager(using).unsafe_id():
         health.raise_sequence(using)
         yield Finding("sequence", f"New ids began below the highest known one, {known}; now above.", False)
+
+
+def _stopped(using: str) -> Iterator[Finding]:
+    for row in rows(using).broken():
+        yield Finding("schedule", f"Schedule {row.name} stands still: {row.problem}")
+
+
+def _unfired(using: str, max_age: int) -> Iterator[Finding]:
+    soonest, clock = rows(using).soonest()
+    if soonest is not None and clock - soonest > max_age:
+        late = int(clock - soonest)
+        yield Finding("scheduler", f"A schedule has been due for {late} s: no scheduler runs.", seconds=late)
+
+
+def _led_by_others(using: str) -> Iterator[Finding]:
+    """Another program counts by its rules, which are ours only where a schedule is portable."""
+    found = leader(using)
+    if found is None or found.is_ours:
+        return
+    stored = map(Schedule.of, rows(using).rows())
+    names = [each.name for each in stored if each.enabled and not each.problem and not each.portable]
+    if names:
+        shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
+        message = f"Another program, {found.owner}, fires the schedules, and these at other times: {shown}."
+        yield Finding("leader", message, False)
 
 
 def _dead(using: str) -> Iterator[Finding]:

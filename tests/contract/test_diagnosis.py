@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,16 @@ import pytest
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from alkstore_django import diagnosis, health, registry, served
+from alkstore_django import diagnosis, health, registry, schedules, served
 from alkstore_django.diagnosis import Diagnosis, Finding, diagnose
 from alkstore_django.filesystems import network_type
-from alkstore_django.models import DeadJob, WorkerProcess
+from alkstore_django.leadership import LOCK
+from alkstore_django.models import DeadJob, Lock, WorkerProcess
 from alkstore_django.queues import Queue
 from alkstore_django.workers import STALE, Entry
 from tests import factories
 from tests.app import tasks
+from tests.contract import scheduling
 from tests.factories import at, now
 
 pytestmark = pytest.mark.django_db
@@ -305,3 +308,35 @@ def test_network_file_systems(tmp_path: Path, path: str, kind: str | None) -> No
 
 def test_the_machine_of_the_tests(tmp_path: Path) -> None:
     assert network_type(tmp_path) is None
+
+
+def test_a_schedule_that_stands_still() -> None:
+    scheduling.foreign("theirs", "no cron")
+    scheduling.made("fine", due=scheduling.db_now() + timedelta(hours=1))
+    schedules.tick()
+    (finding,) = found()["schedule"]
+    assert finding.is_problem and "theirs stands still: " in finding.message
+    schedules.pause("theirs")
+    assert "schedule" not in found()
+
+
+def test_schedules_that_nobody_fires() -> None:
+    scheduling.made("s", due=scheduling.db_now() - timedelta(seconds=290))
+    assert "scheduler" not in found()
+    (finding,) = found(max_age=200)["scheduler"]
+    assert finding.is_problem and finding.seconds is not None and 290 <= finding.seconds < 300
+    schedules.pause("s")
+    assert "scheduler" not in found(max_age=200)
+
+
+def test_another_program_leads() -> None:
+    soon = scheduling.db_now() + timedelta(hours=1)
+    scheduling.made("portable", "0 3 * * *", due=soon)
+    Lock.objects.create(name=LOCK, owner="3f2a", expires_at=now() + 60)
+    assert "leader" not in found()
+    for number in range(7):
+        scheduling.made(f"s{number}", "0 0 1 * mon", due=soon)
+    (finding,) = found()["leader"]
+    assert not finding.is_problem and "s0, s1, s2, s3, s4 and 2 more" in finding.message
+    Lock.objects.update(owner="alkstore-x")
+    assert "leader" not in found()

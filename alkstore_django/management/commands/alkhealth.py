@@ -23,6 +23,7 @@ from alkstore_django.management.flags import span
 CODES = (
     *("database", "tables", "migrations", "settings", "clock-skew", "sequence"),
     *("no-worker", "stale-worker", "oldest-due", "paused", "dead-letters"),
+    *("schedule", "scheduler", "leader"),
 )
 
 
