@@ -189,6 +189,13 @@ def test_the_queries_do_not_grow_with_the_rows(admin_client: Client) -> None:
     assert counted[0] == counted[1]
 
 
+def test_without_time_zones(admin_client: Client, settings: Any) -> None:
+    settings.USE_TZ, settings.TIME_ZONE = False, "America/Bogota"
+    nightly()
+    assert column(page(admin_client, SCHEDULES), "next_fire") == ["03/27/2026 8:30 p.m."]
+    assert field(page(admin_client, url("nightly")), "upcoming").startswith("03/27/2026 8:30 p.m.")
+
+
 # -- the form -------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from alkstore_django.models import Job, ScheduledTask, ScheduleOptions
 from tests import factories
 from tests.app import tasks
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 DUE = datetime(2026, 3, 28, 1, 30, tzinfo=UTC)
 
@@ -218,3 +218,13 @@ def test_another_database() -> None:
     assert "There is no database 'nowhere'" in refused("list", "--database", "nowhere")
     job_id = as_json("run", "there", "--database", "other")["job_id"]
     assert factories.columns(job_id, "queue", using="other") == ("q",)
+
+
+def test_without_time_zones(settings: Any) -> None:
+    """What is stored are instants; only what is shown is by the clocks of ``TIME_ZONE``."""
+    settings.USE_TZ, settings.TIME_ZONE = False, "America/Bogota"
+    nightly(timezone=None)
+    assert "America/Bogota  admin  on     2026-03-27 20:30:00" in alkschedule("list")
+    found = as_json("next", "nightly", "-n", "2")
+    assert found["upcoming"] == ["2026-03-28T01:30:00+00:00", "2026-03-28T07:30:00+00:00"]
+    assert "Sat 2026-03-28 02:30:00 -05:00  2026-03-28 07:30:00Z" in alkschedule("next", "nightly")

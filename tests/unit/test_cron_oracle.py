@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given, settings
@@ -18,11 +19,11 @@ EXPRESSIONS = ("*/20 * * * *", "10,50 0-4 * * *", "*/30 2-3 * * *", "@hourly")
 
 
 def test_beside_cronsim_and_honker() -> None:
-    found = cron_oracle.compare(3_000, seed=7)
+    found = cron_oracle.compare(2_000, seed=7)
     assert found.errors == []
-    assert found.triples == 3_000
-    assert found.portable > 1_000
-    assert found.near > 1_500, "few of them were near to a change of the clocks"
+    assert found.triples == 2_000
+    assert found.portable > 800
+    assert found.near > 1_000, "few of them were near to a change of the clocks"
 
 
 def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,11 +53,17 @@ def test_cronsim_finds_the_same(line: Line, zone: str, instant: datetime) -> Non
 
 @pytest.mark.parametrize("share", range(4))
 def test_later_is_later_in_all_zones(share: int) -> None:
-    """Over each change of the clocks in one year of each zone, and in one long past."""
+    """Over each change of the clocks in one year of each zone, and in another; half of them have twins."""
+    seen = set()
     for number, zone in enumerate(zones()):
         if number % 4 != share:
             continue
-        for jump in [*jumps(zone, 2026), *jumps(zone, 1970 + number % 50)]:
+        found = [*jumps(zone, 2026), *jumps(zone, 1970 + share * 12)]
+        of_twins = (tuple(found), datetime(2026, 1, 1, tzinfo=ZoneInfo(zone)).utcoffset())
+        if of_twins in seen:
+            continue
+        seen.add(of_twins)
+        for jump in found:
             start, end = jump.at - 2 * HOUR, jump.at + 2 * HOUR
             for expression in EXPRESSIONS:
                 cron = Cron.parse(expression, zone)
