@@ -83,7 +83,9 @@ def heartbeat_badly(context: Any, extend: Any) -> None:
     context.heartbeat(extend)
 
 
-@task(takes_context=True)
-def boundary(context: Any, path: str) -> None:
-    """Append the boundary that the job stands for."""
+@task(takes_context=True, backoff=0)
+def boundary(context: Any, path: str, failures: int = 0) -> None:
+    """Append the boundary that the job stands for; fail if it is to."""
     write_line(path, str(context.scheduled_for))
+    if failures:
+        raise ValueError("as it was told")

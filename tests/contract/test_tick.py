@@ -16,8 +16,12 @@ from alkstore_django import queues, schedules
 from alkstore_django.models import Job, ScheduledJob, ScheduledTask, ScheduleOptions
 from alkstore_django.tasks import task
 from tests import factories
-from tests.app import tasks
+from tests.app import contextual, tasks
 from tests.contract.scheduling import BASE, at, db_now, foreign, jobs, made, told_of_skipped
+from tests.in_process import work
+from tests.processes import Journal, journal
+
+__all__ = ["journal"]
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -237,6 +241,19 @@ def test_a_unique_task_has_one_job() -> None:
     assert schedules.run_now("s") is None
     queues.cancel(fired.job_id)
     assert len(schedules.tick(BASE + 2 * MINUTE)) == 1
+
+
+def test_the_boundary_goes_with_the_job_whatever_happens_to_it(journal: Journal) -> None:
+    """A failed attempt, a dead letter, a new life: it still stands for the same."""
+    made(task=contextual.boundary, args=(journal.path, 1), max_attempts=2)
+    (fired,) = schedules.tick(BASE)
+    work()
+    queues.requeue([fired.job_id])
+    work()
+    assert journal.lines == [str(BASE)] * 4
+    schedules.run_now("s")
+    work()
+    assert journal.lines[4:] == ["None"] * 2
 
 
 # -- by hand --------------------------------------------------------------------------------------------
