@@ -94,10 +94,14 @@ class ScheduleActions(ReadOnlyAdmin):
         told: Callable[[int], str],
     ) -> HttpResponse | None:
         rows = list(queryset.order_by("name")[: AT_ONCE + 1])
-        if "confirmed" not in request.POST and rows:
+        if not rows:
+            self._tell(request, messages.WARNING, gettext("None of them is there any more."))
+            return None
+        if "confirmed" not in request.POST:
             return self._ask(request, action, rows)
+        del rows[AT_ONCE:]
         done, refused = [], []
-        for row in rows[:AT_ONCE]:
+        for row in rows:
             try:
                 changed = operation(row.name, using=self.using)
             except ValueError as error:

@@ -426,6 +426,12 @@ def test_the_buttons_of_the_page(admin_client: Client) -> None:
     assert re.findall(r'name="action" value="(\w+)"', text) == ["resume", "run"]
 
 
+def test_what_is_gone(admin_client: Client) -> None:
+    for data in ({}, {"confirmed": "yes"}):
+        answer = told(operate(admin_client, "run", "nightly", **data))
+        assert answer == ["None of them is there any more."]
+
+
 def test_so_many_at_once(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(schedule_actions, "AT_ONCE", 2)
     for number in range(3):
@@ -433,6 +439,8 @@ def test_so_many_at_once(admin_client: Client, monkeypatch: pytest.MonkeyPatch) 
     text = operate(admin_client, "pause", "0", "1", "2").content.decode()
     assert "More than 2 were selected" in text
     assert re.findall(r'name="_selected_action" value="(\w+)"', text) == ["0", "1"]
+    answer = told(operate(admin_client, "pause", "0", "1", "2", confirmed="yes"))
+    assert answer == ["2 schedules were paused."]
 
 
 # -- who may --------------------------------------------------------------------------------------------

@@ -198,13 +198,13 @@ def document(schedule: Schedule) -> dict[str, Any]:
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in asdict(schedule).items()
     }
-    cron = schedule.cron
+    cron, why = schedule.cron, schedule.why_not_portable
     return {
         **found,
         "state": state(schedule),
         "description": None if cron is None else cron.describe(),
-        "portable": schedule.portable,
-        "why_not_portable": schedule.why_not_portable,
+        "portable": why is None,
+        "why_not_portable": why,
     }
 
 
