@@ -54,14 +54,17 @@ def delete(using: str, name: str) -> bool:
 
 
 def pause(using: str, name: str) -> bool:
-    """Disable it; ``False`` if it is not there, or disabled already."""
+    """Disable it; ``False`` if it is not there, or paused already. What was withdrawn is paused when it comes
+    back."""
     table = rows(using)
 
     def write() -> bool:
         row = table.lock(name)
-        if row is None or not row.enabled:
+        if row is None or not (row.enabled or row.withdrawn):
             return False
         table.change(name, enabled=0)
+        if row.withdrawn:
+            table.change_options(name, withdrawn=False)
         return True
 
     return in_transaction(using, write)

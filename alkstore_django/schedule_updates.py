@@ -6,12 +6,30 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from . import schedule_changes
 from .envelopes import unseal
 from .exceptions import UndecodablePayload
 from .models import ScheduleRow
+from .models.base import in_transaction
+from .schedule_rows import ADMIN, rows
 from .schedule_values import Definition, define
 
 _CALL = ("task", "args", "kwargs")
+
+
+def amend(using: str, name: str, given: Mapping[str, Any]) -> None:
+    """Change these fields, all or none; what somebody does to others meanwhile is kept. Raises ``ValueError``
+    for a wrong value and an unknown name, ``NameTaken`` for a schedule that is not the admin's."""
+    table = rows(using)
+
+    def write() -> None:
+        row = table.lock(name)
+        if row is None:
+            raise ValueError(f"There is no schedule {name!r}.")
+        schedule_changes.check_owner(row, ADMIN)
+        schedule_changes.put(using, amended(row, given), ADMIN)
+
+    in_transaction(using, write)
 
 
 def amended(row: ScheduleRow, given: Mapping[str, Any]) -> Definition:

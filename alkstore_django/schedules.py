@@ -147,11 +147,7 @@ def update(
     }
     given = {key: value for key, value in fields.items() if value is not UNSET}
     database = alias(using)
-    row = rows(database).row(name)
-    if row is None:
-        raise ValueError(f"There is no schedule {name!r}.")
-    schedule_changes.check_owner(row, ADMIN)
-    schedule_changes.put(database, schedule_updates.amended(row, given), ADMIN)
+    schedule_updates.amend(database, name, given)
     return _existing(name, database)
 
 
@@ -162,8 +158,8 @@ def unregister(name: str, *, using: str | None = None) -> bool:
 
 
 def pause(name: str, *, using: str | None = None) -> bool:
-    """Let a schedule fire no more; ``False`` if it is not there, or does not fire as it is. No ``sync`` and
-    no ``register`` ends a pause."""
+    """Let a schedule fire no more; ``False`` if it is not there, or paused already. No ``sync`` and no
+    ``register`` ends a pause."""
     return schedule_changes.pause(alias(using), name)
 
 

@@ -116,6 +116,18 @@ def test_a_pause_outlives_every_sync(code: dict[str, Any]) -> None:
     assert at("s").enabled
 
 
+def test_what_was_withdrawn_can_be_paused(code: dict[str, Any]) -> None:
+    schedule("* * * * *", name="s")(tasks.nothing)
+    schedules.sync()
+    kept = dict(code)
+    code.clear()
+    schedules.sync()
+    assert schedules.pause("s") and not schedules.pause("s")
+    code.update(kept)
+    schedules.sync()
+    assert not at("s").enabled and schedules.resume("s")
+
+
 def test_the_code_can_switch_it_off_and_on(code: dict[str, Any]) -> None:
     for enabled in (True, False, True):
         code.clear()
