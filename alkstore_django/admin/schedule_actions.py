@@ -15,8 +15,6 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from alkstore_django.models import ScheduledTask
-
 from . import display
 from .base import ReadOnlyAdmin
 from .schedule_rows import attach, described
@@ -71,11 +69,12 @@ class ScheduleActions(ReadOnlyAdmin):
 
         return self._operate(request, queryset, "run", schedules.run_now, gettext("Run now."), told)
 
-    def operations(self, request: HttpRequest, row: ScheduledTask) -> list[tuple[str, Any]]:
-        """The buttons of the page of a schedule."""
+    def operations(self, request: HttpRequest, row: Any) -> list[tuple[str, Any]]:
+        """The buttons of its page. One that is withdrawn can be paused, for when it comes back."""
         found = []
         if self.has_pause_permission(request):
-            found.append("pause" if row.enabled == 1 else "resume")
+            found += ["pause"] if row.schedule.enabled or row.schedule.withdrawn else []
+            found += [] if row.schedule.enabled else ["resume"]
         if self.has_run_permission(request):
             found.append("run")
         return [(name, LABELS[name]) for name in found]
@@ -148,7 +147,7 @@ class ScheduleActions(ReadOnlyAdmin):
 
 
 UNDONE: dict[str, Callable[[int], str]] = {
-    "pause": lambda n: ngettext("%(n)d was not enabled.", "%(n)d were not enabled.", n),
+    "pause": lambda n: ngettext("%(n)d was paused already.", "%(n)d were paused already.", n),
     "resume": lambda n: ngettext("%(n)d was not paused.", "%(n)d were not paused.", n),
     "run": lambda n: ngettext(
         "%(n)d put in no job: the last one lives, or another has the key of its task.",

@@ -383,7 +383,7 @@ def test_pause_and_resume(admin_client: Client) -> None:
     schedules.pause("theirs")
     names = ("declared", "nightly", "theirs")
     answer = told(operate(admin_client, "pause", *names, confirmed="yes"))
-    assert answer == ["2 schedules were paused.", "1 was not enabled."]
+    assert answer == ["2 schedules were paused.", "1 was paused already."]
     assert not any(each.enabled for each in schedules.list())
     assert told(operate(admin_client, "resume", *names, confirmed="yes")) == ["3 schedules were resumed."]
     assert all(each.enabled for each in schedules.list())
@@ -424,6 +424,12 @@ def test_the_buttons_of_the_page(admin_client: Client) -> None:
     schedules.pause("declared")
     text = page(admin_client, url("declared"))
     assert re.findall(r'name="action" value="(\w+)"', text) == ["resume", "run"]
+    schedules.resume("declared")
+    declarations._declared.clear()
+    assert schedules.sync().withdrawn == ["declared"]
+    text = page(admin_client, url("declared"))
+    assert field(text, "state_text") == "withdrawn"
+    assert re.findall(r'name="action" value="(\w+)"', text) == ["pause", "resume", "run"]
 
 
 def test_what_is_gone(admin_client: Client) -> None:
