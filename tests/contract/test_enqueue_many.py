@@ -49,12 +49,13 @@ def test_an_iterator_is_read_while_it_is_written(queue: Queue) -> None:
 
     def payloads(count: int, last: Any) -> Iterator[Any]:
         for number in range(count):
-            read.append(Job.objects.filter(queue=queue.name).count())
+            if number % 500 == 250:
+                read.append(Job.objects.filter(queue=queue.name).count())
             yield number
         yield last
 
     ids = queue.enqueue_many(payloads(2_500, "last"))
-    assert (len(ids), read[0], read[-1]) == (2_501, 0, 2_000)
+    assert (len(ids), read) == (2_501, [0, 0, 1_000, 1_000, 2_000])
     with transaction.atomic():
         with pytest.raises(ValueError, match=r"payloads\[1500\] is nan"):
             queue.enqueue_many(payloads(1_500, float("nan")))
@@ -64,7 +65,7 @@ def test_an_iterator_is_read_while_it_is_written(queue: Queue) -> None:
     assert Job.objects.filter(queue=queue.name).count() == 2_502
     with pytest.raises(ValueError, match="priority"):
         queue.enqueue_many(payloads(1, "not read"), priority=0.5)
-    assert len(read) == 4_000
+    assert len(read) == 5 + 3
 
 
 def test_all_or_none(queue: Queue) -> None:
