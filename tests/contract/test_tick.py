@@ -107,7 +107,7 @@ def test_three_days_of_seconds_are_not_walked_through(monkeypatch: pytest.Monkey
     made("t", "* * * * * *", catch_up=catch_up, timezone="Europe/Berlin")
     monkeypatch.setattr(Cron, "next_after", counted)
     fired = schedules.tick(BASE + timedelta(days=3))
-    assert 1 <= len(steps) <= 64
+    assert 1 <= len(steps) <= 2 * 64
     assert len(fired) + at("t").skipped == 3 * 86_400 + 1
 
 
