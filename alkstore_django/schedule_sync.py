@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from logging import getLogger
 
 from . import declarations, schedule_changes
+from .compat import task_backends
 from .declarations import Declaration
 from .schedule_changes import ADDED, CHANGED
 from .schedule_rows import DECLARED, rows
@@ -38,7 +39,7 @@ def sync(using: str) -> SyncReport:
                 continue
             names.add(declaration.name)
             _put(using, declaration, report)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, task_backends.exception_class) as error:
             names.add(declaration.name)
             report.refused[str(declaration.name)] = str(error)
     for row in rows(using).rows():

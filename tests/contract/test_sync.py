@@ -193,6 +193,18 @@ def test_a_wrong_entry_stops_nobody(settings: Any) -> None:
     assert report.withdrawn == [] and at("s").enabled
 
 
+def test_a_backend_that_was_taken_away(settings: Any) -> None:
+    """What it says of the schedule is not known, which is no reason to withdraw it."""
+    given = {**settings.TASKS, "near": settings.TASKS["default"]}
+    settings.TASKS = given
+    schedule("@daily", name="s")(tasks.nothing.using(backend="near"))
+    schedule("@daily", name="other")(tasks.nothing)
+    assert schedules.sync().added == ["s", "other"]
+    settings.TASKS = {"default": given["default"]}
+    report = schedules.sync()
+    assert set(report.refused) == {"s"} and report.unchanged == ["other"] and report.withdrawn == []
+
+
 def test_one_name_for_two() -> None:
     schedule("@daily")(tasks.nothing)
     with pytest.raises(ValueError, match="name: there are two schedules"):
