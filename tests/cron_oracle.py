@@ -181,6 +181,18 @@ def plain_item(number: int, text: str) -> str:
     return ",".join(map(str, walk(number, int(first), end)[:: int(step or 1)]))
 
 
+class Bounded(CronSim):
+    """Gives up where it would look for ever, as at midnight in Asia/Colombo on 1996-10-26."""
+
+    looks = 0
+
+    def advance_day(self) -> bool:
+        self.looks += 1
+        if self.looks > 20_000:
+            raise StopIteration
+        return super().advance_day()
+
+
 def cronsims(expression: str, zone: str, instant: datetime) -> datetime | None:
     """Its first answer that is later; from the second pass of a repeated hour it may go back to the first.
 
@@ -188,7 +200,7 @@ def cronsims(expression: str, zone: str, instant: datetime) -> datetime | None:
     """
     start = instant.replace(tzinfo=UTC) if zone == "UTC" else instant.astimezone(ZoneInfo(zone))
     last = None
-    for found in CronSim(expression, start):
+    for found in Bounded(expression, start):
         found = found.astimezone(UTC)
         if found > instant:
             return found

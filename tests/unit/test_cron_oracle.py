@@ -26,6 +26,13 @@ def test_beside_cronsim_and_honker() -> None:
     assert found.near > 1_000, "few of them were near to a change of the clocks"
 
 
+def test_where_cronsim_goes_in_circles() -> None:
+    instant = datetime(1996, 10, 25, 17, 45, tzinfo=UTC)
+    assert cron_oracle.cronsims("* 12,15,18 * * *", "Asia/Colombo", instant) is None
+    noon = datetime(1996, 10, 26, 6, tzinfo=UTC)
+    assert Cron.parse("* 12,15,18 * * *", "Asia/Colombo").next_after(instant) == noon
+
+
 def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """An answer that is a minute late, one that repeats itself and one that is not honker's."""
     honest = Cron.next_after
