@@ -72,7 +72,8 @@ class Pause:
         }
 
     def victim(self, workers: Workers, *arguments: object) -> Process:
-        return workers.start(*arguments, **self._environment)
+        """Its only connection is the clerk's: what is held is a packet of that one."""
+        return workers.start("--no-scheduler", *arguments, **self._environment)
 
     @property
     def reached(self) -> bool:
