@@ -57,16 +57,16 @@ class Leadership:
         self._predecessor: str | None = None
         """The owner that was seen last beside us."""
 
-    def hold(self) -> bool:
-        """Lead, if nobody else does; whether it is so. Asks the database where a renewal is due.
+    def hold(self, *, surely: bool = False) -> bool:
+        """Lead, if nobody else does; whether it is so.
 
-        By what it answered last one may believe in a lock that has ended since, as after a standstill of
-        this process; the guard of each firing does not.
+        Asks the database where a renewal is due and, ``surely``, in any case: somebody may have taken the
+        lock away. What happens after the answer is left to the guard of each firing.
         """
         if not self.is_held:
             return self._acquire()
         asked = time.monotonic()
-        if asked - self._renewed < RENEWAL:
+        if asked - self._renewed < RENEWAL and (not surely or self._is_still_held()):
             return True
         if _locks(self._using).renew(LOCK, self.owner, TTL):
             self._renewed = asked
@@ -85,6 +85,10 @@ class Leadership:
     def forget(self) -> None:
         """Nothing is known: the database is away."""
         self._renewed = 0.0
+
+    def _is_still_held(self) -> bool:
+        holder = _locks(self._using).holder(LOCK)
+        return holder is not None and holder[0] == self.owner and holder[2] > 0
 
     def _acquire(self) -> bool:
         locks, asked = _locks(self._using), time.monotonic()

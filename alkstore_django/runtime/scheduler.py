@@ -112,7 +112,7 @@ class Scheduler:
             self._led = False
             self.leadership.release()
             return self.interval
-        if not self.leadership.hold():
+        if not self.leadership.hold(surely=due_in <= 0):
             self._led = False
             return self.interval
         if not self._led:
@@ -133,7 +133,9 @@ class Scheduler:
         while True:
             done = firing.fire_due(self.using)
             has_fired |= done.moved > 0
-            if done.is_last or not done.moved or self._is_stopped or not self.leadership.hold():
+            if done.is_last or not done.moved or self._is_stopped:
+                return has_fired
+            if not self.leadership.hold(surely=True):
                 return has_fired
 
     def _complain(self) -> float:

@@ -56,6 +56,14 @@ def test_one_leads_and_the_other_stands_by(caplog: Any) -> None:
     assert leader("default") is None and second.hold()
 
 
+def test_a_lock_that_was_taken_away_is_noticed_by_who_asks(caplog: Any) -> None:
+    first = candidate()
+    assert first.hold() and first.hold(surely=True)
+    hold_as("another", 60)
+    assert first.hold()
+    assert not first.hold(surely=True) and "does not lead any more" in caplog.text
+
+
 def test_it_is_renewed_every_20_seconds(clock: Clock, django_assert_num_queries: Any) -> None:
     first = candidate()
     assert first.hold()

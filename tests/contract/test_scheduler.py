@@ -75,6 +75,16 @@ def test_it_stands_by(scheduler: Scheduler) -> None:
     assert jobs() == 1
 
 
+def test_it_does_not_fire_when_its_lock_was_taken_away(scheduler: Scheduler) -> None:
+    made(due=db_now())
+    passes(scheduler)
+    assert jobs() == 1
+    Lock.objects.update(owner="another")
+    set_next("s", db_now())
+    passes(scheduler)
+    assert jobs() == 1
+
+
 def test_it_heals_what_it_can_when_it_begins_to_lead(scheduler: Scheduler) -> None:
     made()
     ScheduleOptions.objects.update(timezone="Mars/Base")
@@ -92,7 +102,7 @@ def test_between_batches_it_asks_whether_it_leads(
     for number in range(6):
         made(f"s{number}", "@every 1h", due=db_now())
     hold, left = scheduler.leadership.hold, [True, True, False]
-    monkeypatch.setattr(scheduler.leadership, "hold", lambda: hold() and left.pop(0))
+    monkeypatch.setattr(scheduler.leadership, "hold", lambda **surely: hold(**surely) and left.pop(0))
     passes(scheduler)
     assert jobs() == 4
 
