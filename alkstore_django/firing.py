@@ -10,12 +10,12 @@ from typing import Any
 
 from django.db import DatabaseError
 
-from . import keys, unique
+from . import keys, observers, unique
 from .catching_up import Plan, plan
 from .conf import settings
 from .envelopes import ENVELOPE, OURS, unseal
 from .exceptions import UndecodablePayload
-from .models import Job, ScheduleRow
+from .models import Arrival, Job, ScheduleRow
 from .models.base import in_transaction, is_refused, let_go_after
 from .payloads import decode, encode
 from .schedule_rows import cron_for, moment, rows
@@ -26,6 +26,9 @@ logger = getLogger("alkstore_django.scheduler")
 
 BATCH = 200
 """Schedules that are read at once."""
+
+Jobs = Sequence[tuple[Arrival, str]]
+"""When each came, and its payload."""
 
 LONGEST = 500
 """Characters of a problem that are kept."""
@@ -67,19 +70,27 @@ def run_now(using: str, name: str) -> int | None:
     """``schedules.run_now``."""
     table = rows(using)
 
-    def put_in() -> int | None:
+    def put_in() -> tuple[ScheduleRow, Arrival, str] | None:
         row = table.lock(name)
         if row is None:
             raise ValueError(f"There is no schedule {name!r}.")
         may_overlap = row.is_foreign or row.overlap
         if not may_overlap and table.is_running(name):
             return None
-        (job_id,) = _put_in(using, row, _texts(row, [None]))
-        if job_id is not None and not may_overlap:
-            table.note_run(name, job_id)
-        return job_id
+        texts = _texts(row, [None])
+        (arrival,) = _put_in(using, row, texts)
+        if arrival is None:
+            return None
+        if not may_overlap:
+            table.note_run(name, arrival.id)
+        return row, arrival, texts[0]
 
-    return in_transaction(using, put_in)
+    done = in_transaction(using, put_in)
+    if done is None:
+        return None
+    row, arrival, text = done
+    _tell_of_jobs(row, [(arrival, text)])
+    return arrival.id
 
 
 def _fire(using: str, row: ScheduleRow, now: int, firings: list[Firing]) -> bool:
@@ -98,12 +109,14 @@ def _fire(using: str, row: ScheduleRow, now: int, firings: list[Firing]) -> bool
         return _stop(using, row, error)
     if done is None:
         return False
-    firings += done
-    for firing in done:
+    fired, jobs = done
+    firings += fired
+    for firing in fired:
         logger.info(
             "Schedule %s put in job id=%s for %s.", row.name, firing.job_id, firing.scheduled_for.isoformat()
         )
-    if skipped := len(found.boundaries) + found.skipped - len(done):
+    _tell_of_jobs(row, jobs)
+    if skipped := len(found.boundaries) + found.skipped - len(fired):
         _tell_of_skipped(using, row, skipped, found)
     return True
 
@@ -118,7 +131,9 @@ def _plan(row: ScheduleRow, now: int) -> Plan:
     return plan(cron_for(row), row.next_fire_at, now, catch_up, int(settings.CATCH_UP_GRACE))
 
 
-def _write(using: str, row: ScheduleRow, found: Plan, texts: Sequence[str]) -> list[Firing] | None:
+def _write(
+    using: str, row: ScheduleRow, found: Plan, texts: Sequence[str]
+) -> tuple[list[Firing], Jobs] | None:
     """``None``, and nothing is written, if another scheduler was quicker. What it takes was made before: the
     transaction is short."""
     table = rows(using)
@@ -128,19 +143,21 @@ def _write(using: str, row: ScheduleRow, found: Plan, texts: Sequence[str]) -> l
     may_overlap = row.is_foreign or row.overlap
     if not may_overlap:
         boundaries = [] if table.is_running(row.name) else boundaries[:1]
-    ids = _put_in(using, row, texts[: len(boundaries)])
+    texts = texts[: len(boundaries)]
+    arrivals = _put_in(using, row, texts)
     fired = [
-        Firing(row.name, job_id, row.queue, boundary)
-        for boundary, job_id in zip(boundaries, ids, strict=True)
-        if job_id is not None
+        Firing(row.name, arrival.id, row.queue, boundary)
+        for boundary, arrival in zip(boundaries, arrivals, strict=True)
+        if arrival is not None
     ]
+    jobs = [(arrival, text) for arrival, text in zip(arrivals, texts, strict=True) if arrival is not None]
     if not may_overlap and fired:
         table.note_run(row.name, fired[0].job_id)
     if row.owner is None:
         table.adopt(row.name)
     last = int(fired[-1].scheduled_for.timestamp()) if fired else None
     table.note_firing(row.name, last, len(found.boundaries) + found.skipped - len(fired))
-    return fired
+    return fired, jobs
 
 
 def _texts(row: ScheduleRow, boundaries: Sequence[datetime | None]) -> list[str]:
@@ -150,8 +167,8 @@ def _texts(row: ScheduleRow, boundaries: Sequence[datetime | None]) -> list[str]
     return [stamped(row.payload, row.name, boundary) for boundary in boundaries]
 
 
-def _put_in(using: str, row: ScheduleRow, texts: Sequence[str]) -> list[int | None]:
-    """Enqueue a job for each payload; its id, ``None`` if another job has the key of its unique task."""
+def _put_in(using: str, row: ScheduleRow, texts: Sequence[str]) -> list[Arrival | None]:
+    """Enqueue a job for each payload; ``None`` if another job has the key of its unique task."""
     if not texts:
         return []
     options: dict[str, int | None] = {
@@ -163,13 +180,12 @@ def _put_in(using: str, row: ScheduleRow, texts: Sequence[str]) -> list[int | No
     }
     if not row.is_foreign and (placed := _place(using, row, texts, options)) is not None:
         return placed
-    arrivals = Job.objects.db_manager(using).enqueue_many(row.queue, texts, **options)
-    return [arrival.id for arrival in arrivals]
+    return [*Job.objects.db_manager(using).enqueue_many(row.queue, texts, **options)]
 
 
 def _place(
     using: str, row: ScheduleRow, texts: Sequence[str], options: dict[str, int | None]
-) -> list[int | None] | None:
+) -> list[Arrival | None] | None:
     """The same for a unique task; ``None`` if it is none."""
     key = keys.of_payload(texts[0])
     if key is None:
@@ -177,7 +193,7 @@ def _place(
     conflict = str(keys.options(unseal(texts[0]))["on_conflict"])
     calls = [unique.Call(key, text) for text in texts]
     placed = unique.add(using, row.queue, calls, conflict, options)
-    return [each.arrival.id if each.created else None for each in placed]
+    return [each.arrival if each.created else None for each in placed]
 
 
 def stamped(payload: str, name: str, boundary: datetime | None) -> str:
@@ -209,6 +225,11 @@ def _stop(using: str, row: ScheduleRow, error: Exception) -> bool:
     in_transaction(using, write)
     logger.error("Schedule %s stands still until it is corrected: %s", row.name, why)
     return True
+
+
+def _tell_of_jobs(row: ScheduleRow, jobs: Jobs) -> None:
+    if not row.is_foreign:
+        observers.tell_enqueued(jobs, row.queue, row.priority, max(1, row.max_attempts))
 
 
 def _tell_of_skipped(using: str, row: ScheduleRow, count: int, found: Plan) -> None:

@@ -18,8 +18,6 @@ from alkstore_django.compat import (
     AnyTaskResult,
     TaskError,
     TaskResultStatus,
-    signals,
-    task_backends,
     task_finished,
     task_started,
 )
@@ -27,18 +25,10 @@ from alkstore_django.contexts import Hold, TaskContext
 from alkstore_django.envelopes import Envelope, unseal
 from alkstore_django.failures import Failure
 from alkstore_django.handlers import Handler
+from alkstore_django.observers import backend_class, is_observed
 from alkstore_django.signals import task_retried
 
 logger = logging.getLogger("alkstore_django.worker")
-
-DJANGOS_LOGGER = logging.getLogger(signals.__name__.rpartition(".")[0])
-_DJANGOS_RECEIVERS = {id(each) for each in vars(signals).values()}
-
-
-def is_observed(signal: Any, level: int) -> bool:
-    """Whether anybody would notice the signal, which Django's own receiver logs at that level."""
-    receivers = {receiver_id for (receiver_id, _), *_ in signal.receivers}
-    return DJANGOS_LOGGER.isEnabledFor(level) or not receivers <= _DJANGOS_RECEIVERS
 
 
 class Observation:
@@ -108,7 +98,7 @@ class Observation:
 
     def _send(self, signal: Any, **extra: Any) -> None:
         """Send with the backend class as sender; what a receiver raises is logged, and nothing else."""
-        sender = _backend_class(self.result.backend)
+        sender = backend_class(self.result.backend)
         try:
             self._dispatch(signal, sender=sender, task_result=self.result, **extra)
         except SystemExit:
@@ -116,10 +106,3 @@ class Observation:
 
     def _dispatch(self, signal: Any, **named: Any) -> None:
         signal.send_robust(**named)
-
-
-def _backend_class(alias: str) -> type[Any] | None:
-    try:
-        return type(task_backends[alias])
-    except task_backends.exception_class:
-        return None  # the alias was taken out of TASKS since the enqueue

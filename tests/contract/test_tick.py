@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +13,8 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from alkstore_django import queues, schedules
+from alkstore_django.backends import AlkstoreBackend
+from alkstore_django.compat import TaskResultStatus, task_backends, task_enqueued
 from alkstore_django.cron import Cron
 from alkstore_django.models import Job, ScheduledJob, ScheduledTask, ScheduleOptions
 from alkstore_django.tasks import task
@@ -380,3 +383,37 @@ def test_naive_settings(settings: Any) -> None:
         found.append((fired.scheduled_for, at().next_fire_at, at().timezone))
     assert found[0] == found[1] and found[0][1] != found[2][1]
     assert {each[0] for each in found} == {BASE}
+
+
+@pytest.fixture
+def enqueued() -> Iterator[list[tuple[Any, Any]]]:
+    """Senders and results of ``task_enqueued``; whoever hears it fails."""
+    heard: list[tuple[Any, Any]] = []
+
+    def hear(sender: Any, task_result: Any, **kwargs: Any) -> None:
+        heard.append((sender, task_result))
+        raise ZeroDivisionError
+
+    task_enqueued.connect(hear)
+    yield heard
+    task_enqueued.disconnect(hear)
+
+
+def test_observers_hear_of_its_jobs(enqueued: list[tuple[Any, Any]], caplog: Any) -> None:
+    made(args=(1,), kwargs={"b": 2}, task=tasks.add, queue="q", priority=4)
+    foreign(payload='{"__honker_task__": {"task": "theirs", "args": [], "kwargs": {}}}')
+    schedules.register("raw", "* * * * *", payload=[1], queue="raw")
+    ours, *_ = [firing for firing in schedules.tick(BASE) if firing.schedule == "s"]
+    ((sender, result),) = enqueued
+    assert sender is AlkstoreBackend
+    assert (result.id, result.status, result.args, result.kwargs) == (
+        str(ours.job_id),
+        TaskResultStatus.READY,
+        [1],
+        {"b": 2},
+    )
+    assert (result.task.func, result.task.queue_name, result.task.priority) == (tasks.add.func, "q", 4)
+    assert result.enqueued_at == AlkstoreBackend.get_result(task_backends["default"], result.id).enqueued_at
+    assert "of task_enqueued failed" in caplog.text
+    job_id = schedules.run_now("s")
+    assert [each.id for _, each in enqueued] == [str(ours.job_id), str(job_id)]

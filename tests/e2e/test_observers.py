@@ -13,7 +13,7 @@ import pytest
 from alkstore_django import task_results
 from alkstore_django.compat import task_finished, task_started
 from alkstore_django.models import Run
-from alkstore_django.runtime.observing import DJANGOS_LOGGER
+from alkstore_django.observers import DJANGOS_LOGGER
 from alkstore_django.runtime.options import Options
 from alkstore_django.runtime.worker import Worker
 from alkstore_django.signals import task_retried
