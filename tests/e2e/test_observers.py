@@ -82,12 +82,13 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 def seen(result: Any) -> dict[str, Any]:
     """What a result holds now, without what differs between two runs: its id, and when exactly."""
     content = {name: getattr(result, name) for name in ("task", "status", "kwargs", "backend", "attempts")}
-    times = [(getattr(result, name), name) for name in TIMES if getattr(result, name) is not None]
+    told = {name: moment for name in TIMES if (moment := getattr(result, name)) is not None}
+    assert [*told.values()] == sorted(told.values())  # in whole seconds, so that some are the same
     return content | {
         "args": [*result.args],
         "value": result._return_value,
         "errors": [(each.exception_class_path, each.traceback) for each in result.errors],
-        "times": [name for _, name in sorted(times)],
+        "times": [*told],
         "is first": result.started_at == result.last_attempted_at,
     }
 
