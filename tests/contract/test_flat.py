@@ -134,10 +134,10 @@ def test_a_claim(rows: Callable[[Queue], None], way: Callable[[Queue], None]) ->
 
 @pytest.mark.parametrize("rows", [many_due, many_future, many_in_flight], ids=lambda rows: rows.__name__)
 def test_a_look(rows: Callable[[Queue], None]) -> None:
+    """In the caller's transaction: there PostgreSQL may sort, and does so without statistics."""
     plain, crowded = factories.queue(), factories.queue()
     plain.enqueue(1, delay=5)
     rows(crowded)
-    for _ in range(2):
-        usual = reads(plain.next_claim_at)
-        assert reads(crowded.next_claim_at) < 2 * usual + 20
-        analyze()
+    analyze()
+    usual = reads(plain.next_claim_at)
+    assert reads(crowded.next_claim_at) < 2 * usual + 20
