@@ -241,9 +241,6 @@ def _tell_of_skipped(using: str, row: ScheduleRow, count: int, found: Plan) -> N
         "unknown times" if since is None else since.isoformat(),
         found.next.isoformat(),
     )
-    answers = boundaries_skipped.send_robust(
+    boundaries_skipped.send_robust(
         None, schedule=row.name, count=count, since=since, next=found.next, using=using
     )
-    for receiver, answer in answers:
-        if isinstance(answer, Exception):
-            logger.error("Receiver %r of boundaries_skipped failed.", receiver, exc_info=answer)

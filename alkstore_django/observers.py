@@ -12,8 +12,6 @@ from .envelopes import unseal
 from .exceptions import UndecodablePayload
 from .models import Arrival
 
-logger = logging.getLogger("alkstore_django.scheduler")
-
 DJANGOS_LOGGER = logging.getLogger(signals.__name__.rpartition(".")[0])
 _DJANGOS_RECEIVERS = {id(each) for each in vars(signals).values()}
 
@@ -34,7 +32,7 @@ def backend_class(alias: str) -> type[Any] | None:
 
 def tell_enqueued(jobs: Iterable[tuple[Arrival, str]], queue: str, priority: int, max_attempts: int) -> None:
     """Send ``task_enqueued`` for jobs that nobody's ``enqueue`` has put in: when each came, and its payload.
-    What is no task has no such signal. What a receiver raises is logged, and nothing else."""
+    What is no task has no such signal. What a receiver raises is logged by Django, and nothing else."""
     if not is_observed(task_enqueued, logging.DEBUG):
         return
     for arrival, text in jobs:
@@ -45,6 +43,4 @@ def tell_enqueued(jobs: Iterable[tuple[Arrival, str]], queue: str, priority: int
         task = task_results.restored(envelope, queue, priority, max_attempts)
         result = task_results.enqueued(*arrival, task, envelope)
         sender = backend_class(result.backend)
-        for receiver, answer in task_enqueued.send_robust(sender, task_result=result):
-            if isinstance(answer, Exception):
-                logger.error("Receiver %r of task_enqueued failed.", receiver, exc_info=answer)
+        task_enqueued.send_robust(sender, task_result=result)

@@ -145,7 +145,8 @@ class Worker:
         except TROUBLE as error:
             self.outage.wait_after(error)  # the next turn will see how bad it is
         outcomes = self.executors.finished.take()
-        self.executors.threads.gathers &= not gathers or bool(outcomes)
+        if gathers and not outcomes:  # what it waits for takes long: it wants to be told
+            self.executors.threads.gathers = False
         self.clerk.hand.outcomes.add(outcomes)
 
     def _begin(self) -> None:
