@@ -17,7 +17,10 @@ class AlkstoreConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from . import checks  # noqa: F401 - registers itself
+        from . import checks, results  # noqa: F401 - the checks register themselves
+        from .runtime import waiting
+
+        results.wait_by(waiting)
 
         if VERSION >= (6, 0):
             from django import tasks  # noqa: F401 - registers its checks

@@ -54,6 +54,34 @@ class JobFailed(AlkstoreError):
     """A job failed with a text and no exception: by ``fail`` or ``retry``, or by another program."""
 
 
+class ResultDoesNotExist(AlkstoreError, LookupError):
+    """No result of the job is kept. ``state`` says what became of the job, as ``JobInfo.state`` does:
+    ``dead``, ``cancelled``, ``failed`` (discarded) or ``succeeded`` (without a value that is still kept);
+    ``expired`` for a dead letter that was not started in time; ``None`` if nothing is known of it.
+
+    ``error`` is the last error of a dead letter, else empty. ``get`` does not look at the job: ``None``.
+    """
+
+    def __init__(self, job_id: int, state: str | None = None, error: str = "") -> None:
+        self.job_id, self.state, self.error = job_id, state, error
+        reason = _REASONS.get(state, f"it is {state}")
+        shown = f": {error.splitlines()[0]}" if error.strip() else ""
+        super().__init__(f"Job id={job_id} has no result: {reason}{shown}")
+
+    def __reduce__(self) -> tuple[type[ResultDoesNotExist], tuple[int, str | None, str]]:
+        return type(self), (self.job_id, self.state, self.error)
+
+
+_REASONS = {
+    None: "none is kept, or none any more.",
+    "dead": "it is a dead letter",
+    "expired": "it expired before it was started",
+    "cancelled": "it was cancelled.",
+    "failed": "it was discarded.",
+    "succeeded": "it has succeeded, and no value is kept, or none any more.",
+}
+
+
 class Retry(AlkstoreError):
     """Raise it in a task to be run again, within the budget of ``max_attempts``.
 

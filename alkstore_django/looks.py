@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import inf
 
-from .models import Claim, Job
+from .models import Claim, Job, Result
 from .turns import Wish
 
 
@@ -40,6 +40,11 @@ def taken_away(using: str, worker_id: str, claims: Sequence[Claim]) -> list[Clai
 def live(using: str, ids: Sequence[int]) -> set[int]:
     """Those of the ids whose jobs have not ended."""
     return set(Job.objects.db_manager(using).holders(ids))
+
+
+def saved(using: str, ids: Sequence[int]) -> set[int]:
+    """Those of the ids that have a result, whether their jobs have ended or not."""
+    return Result.objects.db_manager(using).saved(ids)
 
 
 def data_version(using: str) -> int:

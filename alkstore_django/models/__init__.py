@@ -11,7 +11,7 @@ from .lock import Lock, LockManager
 from .metadata import Metadata, MetadataManager
 from .notification import Notification
 from .rate_limit import RateLimit
-from .result import Result
+from .result import Result, ResultManager
 from .run import End, Run
 from .schedule import (
     FOREIGN,
@@ -47,6 +47,7 @@ __all__ = [
     "QueueControlManager",
     "RateLimit",
     "Result",
+    "ResultManager",
     "Run",
     "ScheduleManager",
     "ScheduleOptions",

@@ -9,7 +9,7 @@ from django.db import DataError, models
 from alkstore_django.sql import tables
 from alkstore_django.sql.functions import EpochNow
 
-from .base import HEAVY, SQLManager, chunks, light_chunks, placeholders
+from .base import HEAVY, SQLManager, chunks, light_chunks, placeholders, retrying
 from .fields import LenientTextField
 
 
@@ -20,11 +20,20 @@ class ResultManager(SQLManager):
         Raises ``DataError`` for one that the server would not take: it hangs up in the middle of it.
         """
         for chunk in light_chunks(values, 100, lambda row: len(row[1])):
-            if self.dialect.largest_packet and len(chunk[0][1]) > HEAVY:
-                ((most,),) = self.fetch(self.dialect.largest_packet)
-                if len(chunk[0][1]) >= most:
-                    raise DataError(f"A result of {len(chunk[0][1])} characters: a packet has {most} bytes.")
+            self._refuse_too_long(chunk[0][1])
             self.execute(self.dialect.save_results(len(chunk)), [item for row in chunk for item in row])
+
+    def put(self, job_id: int, text: str, ttl: int | None) -> None:
+        """The same for one, whose job may not have ended: who waits for its result is told."""
+        self._refuse_too_long(text)
+        row = {"id": job_id, "value": text, "ttl": ttl}
+        retrying(self.database, lambda: self.execute(self.dialect.save_result, row))
+
+    def _refuse_too_long(self, text: str) -> None:
+        if self.dialect.largest_packet and len(text) > HEAVY:
+            ((most,),) = self.fetch(self.dialect.largest_packet)
+            if len(text) >= most:
+                raise DataError(f"A result of {len(text)} characters: a packet has {most} bytes.")
 
     def value(self, job_id: int) -> str | bytes | None:
         """The JSON text, or ``None`` when there is none or its time is over (at its very second)."""
@@ -37,6 +46,23 @@ class ResultManager(SQLManager):
             names, params = placeholders(chunk)
             found |= dict(self.fetch(self.dialect.result_values(names), params))
         return found
+
+    def saved(self, job_ids: Sequence[int]) -> set[int]:
+        """Those of the jobs that have a value."""
+        found: set[int] = set()
+        for chunk in chunks(job_ids):
+            names, params = placeholders(chunk)
+            found |= {int(row[0]) for row in self.fetch(self.dialect.saved_results(names), params)}
+        return found
+
+    def ended(self, n: int) -> list[int]:
+        """Up to ``n`` jobs whose results have had their time, by id."""
+        return sorted(int(row[0]) for row in self.fetch(self.dialect.ended_results, {"n": n}))
+
+    def forget_ended(self, job_ids: Sequence[int]) -> int:
+        """Delete those of these results that have had their time, and not been saved again; how many."""
+        names, params = placeholders(job_ids)
+        return self.execute(self.dialect.forget_ended_results(names), params)
 
 
 class Result(models.Model):

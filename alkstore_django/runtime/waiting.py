@@ -21,8 +21,16 @@ PATIENCE = 1.0
 """Seconds between two looks of one's own, where there can be no watcher."""
 
 
-def until(using: str, job_id: int, has_ended: Callable[[], bool], seconds: float | None) -> None:
-    """Return when ``has_ended()``, which looks at the job by the caller's own connection.
+def until(
+    using: str,
+    job_id: int,
+    has_ended: Callable[[], bool],
+    seconds: float | None,
+    *,
+    or_result: bool = False,
+) -> None:
+    """Return when ``has_ended()``, which looks at the job by the caller's own connection; ``or_result``: it
+    may be true as soon as the job has a result.
 
     Raises ``TimeoutError`` when that was in vain for so long (``None``: for ever), ``RuntimeError`` in a
     transaction, and what ``has_ended`` raises.
@@ -35,7 +43,7 @@ def until(using: str, job_id: int, has_ended: Callable[[], bool], seconds: float
             raise _timed_out(job_id, seconds)
         told = threading.Lock()
         told.acquire()
-        waiter = Waiter(job_id, told.release)
+        waiter = Waiter(job_id, told.release, or_result=or_result)
         with watched(using, waiter) as watcher:
             while not told.acquire(timeout=max(0.0, min(PIECE, left()))) and left() > 0:
                 pass
@@ -45,7 +53,12 @@ def until(using: str, job_id: int, has_ended: Callable[[], bool], seconds: float
 
 
 async def auntil(
-    using: str, job_id: int, has_ended: Callable[[], Awaitable[bool]], seconds: float | None
+    using: str,
+    job_id: int,
+    has_ended: Callable[[], Awaitable[bool]],
+    seconds: float | None,
+    *,
+    or_result: bool = False,
 ) -> None:
     """``until``, awaited: no thread waits for each job."""
     await sync_to_async(_refuse_in_transaction)(using)
@@ -61,7 +74,7 @@ async def auntil(
             with suppress(RuntimeError):  # the loop is closed, and nobody waits
                 loop.call_soon_threadsafe(told.set)
 
-        waiter = Waiter(job_id, tell)
+        waiter = Waiter(job_id, tell, or_result=or_result)
         with watched(using, waiter), suppress(TimeoutError):
             async with asyncio.timeout(None if seconds is None else left()):
                 await told.wait()

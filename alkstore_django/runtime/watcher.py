@@ -6,7 +6,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Set
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
 from logging import getLogger
 
@@ -25,11 +25,15 @@ PARTING = 1.0
 
 
 class Waiter:
-    """Somebody who waits for the end of a job. ``tell`` is called by another thread, and may not raise:
-    when the job is not live any more, or when nobody can say so (``is_vain``)."""
+    """Somebody who waits for the end of a job, or for its result if that comes before (``or_result``).
 
-    def __init__(self, job_id: int, tell: Callable[[], object]) -> None:
+    ``tell`` is called by another thread, and may not raise: when it has come, or when nobody can say so
+    (``is_vain``).
+    """
+
+    def __init__(self, job_id: int, tell: Callable[[], object], *, or_result: bool = False) -> None:
         self.job_id = job_id
+        self.or_result = or_result
         self.is_vain = False
         self._tell = [tell]
 
@@ -141,10 +145,16 @@ class Watcher:
         while self._fresh:
             yield self._fresh.popleft()
 
-    def _look(self, waiters: Iterable[Waiter]) -> None:
+    def _look(self, waiters: Sequence[Waiter]) -> None:
         ids = {waiter.job_id for waiter in waiters}
         live = looks.live(self._using, sorted(ids))
-        self._release([waiter for waiter in waiters if waiter.job_id not in live])
+        unsaved = live & {waiter.job_id for waiter in waiters if waiter.or_result}
+        saved = looks.saved(self._using, sorted(unsaved)) if unsaved else set()
+        self._release(
+            waiter
+            for waiter in waiters
+            if waiter.job_id not in live or (waiter.or_result and waiter.job_id in saved)
+        )
 
     def _release(self, waiters: Iterable[Waiter], *, is_vain: bool = False) -> None:
         for waiter in waiters:

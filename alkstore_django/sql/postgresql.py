@@ -100,6 +100,11 @@ class PostgreSQLDialect(PostgreSQLTurn, Dialect):
         return f"{gone} SELECT count(*), ({told('gone')}) FROM gone"
 
     @property
+    def save_result(self) -> str:
+        saved = f"WITH saved AS ({super().save_result} RETURNING job_id AS id)"
+        return f"{saved} SELECT count(*), ({told('saved')}) FROM saved"
+
+    @property
     def queues(self) -> str:
         """Those with waiting jobs, then those with running ones: each state has an index of its own."""
         waiting, running = (

@@ -85,14 +85,39 @@ class Settling(Clauses):
         rows = ", ".join([f"(%s, %s, {self.now} + %s)"] * count)
         return self.upsert(RESULTS, ("job_id", "value", "expires_at"), rows)
 
+    @property
+    def save_result(self) -> str:
+        """One row; whoever waits for the result of that job is told, where the database can."""
+        return self.upsert(
+            RESULTS, ("job_id", "value", "expires_at"), f"(%(id)s, %(value)s, {self.now} + %(ttl)s)"
+        )
+
     def record_runs(self, count: int) -> str:
         """``count`` rows of the first columns of ``RUN_COLUMNS``, duration and ttl."""
         given = ", ".join(["%s"] * len(RUN_COLUMNS))
         rows = ", ".join([f"({given}, %s, {self.now}, {self.now} + %s)"] * count)
         return self.upsert(RUNS, (*RUN_COLUMNS, "duration_ms", "finished_at", "expires_at"), rows)
 
+    @property
+    def is_kept(self) -> str:
+        """Whether the time of a result is not over; at its very second it is."""
+        return f"(expires_at IS NULL OR expires_at > {self.now})"
+
     def result_values(self, ids: str) -> str:
         return (
-            f"SELECT job_id, {self.text('value')} FROM {RESULTS} WHERE job_id IN ({ids}) "
-            f"AND (expires_at IS NULL OR expires_at > {self.now})"
+            f"SELECT job_id, {self.text('value')} FROM {RESULTS} WHERE job_id IN ({ids}) AND {self.is_kept}"
         )
+
+    def saved_results(self, ids: str) -> str:
+        """The same without the values, which may be long."""
+        wanted = f"job_id IN ({ids}) AND value IS NOT NULL"
+        return f"SELECT job_id FROM {RESULTS} WHERE {wanted} AND {self.is_kept}"
+
+    @property
+    def ended_results(self) -> str:
+        """Results whose time is over. honker's table has no index on it: this walks the table, and locks
+        nothing."""
+        return f"SELECT job_id FROM {RESULTS} WHERE expires_at <= {self.now} LIMIT %(n)s"
+
+    def forget_ended_results(self, ids: str) -> str:
+        return f"DELETE FROM {RESULTS} WHERE job_id IN ({ids}) AND expires_at <= {self.now}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -27,6 +26,7 @@ from alkstore_django.runtime import waiting, watcher
 from tests import factories
 from tests.contract import tasks
 from tests.contract.clerk import NO, settle
+from tests.contract.watching import is_watched, meanwhile, waiters, watchers
 from tests.processes import wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
@@ -46,45 +46,6 @@ def await_result(result: Any, timeout: Any = 30) -> Any:
 
 
 both = pytest.mark.parametrize("waits", [wait, await_result])
-
-
-def is_watched(using: str = "default") -> bool:
-    """Whether somebody waits, and was looked for at least once."""
-    found = watcher._watchers.get(using)
-    return found is not None and found.thread.is_alive() and bool(found._waiters) and not found._fresh
-
-
-def waiters() -> int:
-    """How many wait."""
-    found = watcher._watchers.get("default")
-    return 0 if found is None else len(found._waiters)
-
-
-def watchers() -> list[str]:
-    return [each.name for each in threading.enumerate() if each.name.startswith("alkstore-watcher")]
-
-
-@contextmanager
-def meanwhile(act: Callable[[], Any]) -> Iterator[None]:
-    """Do something in another thread once somebody waits."""
-    errors: list[BaseException] = []
-
-    def work() -> None:
-        try:
-            wait_until(is_watched, what="somebody waits")
-            act()
-        except BaseException as error:
-            errors.append(error)
-        finally:
-            connections.close_all()
-
-    thread = threading.Thread(target=work)
-    thread.start()
-    try:
-        yield
-    finally:
-        thread.join()
-    assert errors == []
 
 
 def claim() -> Any:
