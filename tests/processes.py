@@ -137,11 +137,6 @@ class Workers:
     def wait_until(self, condition: Callable[[], object], what: str = "", patience: float = PATIENCE) -> None:
         wait_until(condition, *self.processes, what=what, patience=patience)
 
-    def forget(self) -> None:
-        """The processes so far have ended well, and their output tells nothing any more."""
-        assert not any(process.is_running for process in self.processes), self.processes
-        self.processes.clear()
-
     def reap(self) -> None:
         for process in self.processes:
             process.reap()

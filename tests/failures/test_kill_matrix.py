@@ -151,6 +151,11 @@ def check(cell: Cell, number: signal.Signals, moment: str) -> None:
         assert (cell.ends, cell.attempts) == (1, 1), cell
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "repetition" in metafunc.fixturenames:
+        metafunc.parametrize("repetition", range(20 if metafunc.config.getoption("--full") else 2))
+
+
 @pytest.mark.parametrize("number", SIGNALS, ids=lambda number: number.name.removeprefix("SIG"))
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_cell(
@@ -159,12 +164,9 @@ def test_cell(
     tmp_path: Path,
     moment: str,
     number: signal.Signals,
-    request: pytest.FixtureRequest,
+    repetition: int,
     record_property: Callable[[str, object], None],
 ) -> None:
-    for repetition in range(20 if request.config.getoption("--full") else 2):
-        home.clear()
-        cell = Scene(home, workers, tmp_path / str(repetition), moment).play(number)
-        check(cell, number, moment)
-        record_property("cell", [home.vendor, number.name.removeprefix("SIG"), moment, cell.starts])
-        workers.forget()
+    cell = Scene(home, workers, tmp_path / str(repetition), moment).play(number)
+    check(cell, number, moment)
+    record_property("cell", [home.vendor, number.name.removeprefix("SIG"), moment, cell.starts])
