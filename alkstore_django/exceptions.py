@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from .values import seconds
 
@@ -80,6 +80,25 @@ _REASONS = {
     "failed": "it was discarded.",
     "succeeded": "it has succeeded, and no value is kept, or none any more.",
 }
+
+
+class LockHeld(AlkstoreError):
+    """Somebody else has the lock ``name``: ``holder`` is the owner, until ``expires_at`` (UTC) at the latest.
+
+    Both are ``None`` if it was given back at that moment, again and again.
+    """
+
+    def __init__(self, name: str, holder: str | None = None, expires_at: datetime | None = None) -> None:
+        super().__init__(name, holder, expires_at)
+        self.name = name
+        self.holder = holder
+        self.expires_at = expires_at
+
+    def __str__(self) -> str:
+        if self.holder is None:
+            return f"Lock {self.name!r} was always somebody else's."
+        until = f" until {self.expires_at:%Y-%m-%d %H:%M:%S} UTC" if self.expires_at else ""
+        return f"Lock {self.name!r} is held by {self.holder!r}{until}."
 
 
 class Retry(AlkstoreError):

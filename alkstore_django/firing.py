@@ -18,9 +18,10 @@ from .exceptions import UndecodablePayload
 from .models import Arrival, Job, ScheduleRow
 from .models.base import in_transaction, is_refused, let_go_after
 from .payloads import decode, encode
-from .schedule_rows import cron_for, moment, rows
+from .schedule_rows import cron_for, rows
 from .schedule_values import ALL
 from .signals import boundaries_skipped
+from .values import moment
 
 logger = getLogger("alkstore_django.scheduler")
 

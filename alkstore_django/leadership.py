@@ -13,7 +13,8 @@ from logging import getLogger
 
 from . import schedule_changes
 from .models import Lock, LockManager
-from .schedule_rows import Schedule, moment, rows
+from .schedule_rows import Schedule, rows
+from .values import moment
 
 logger = getLogger("alkstore_django.scheduler")
 

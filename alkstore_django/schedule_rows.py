@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.conf import settings
 
@@ -11,7 +11,7 @@ from .cron import Cron, CronError
 from .envelopes import task_name
 from .models import FOREIGN, ScheduledTask, ScheduleManager, ScheduleRow
 from .schedule_values import ALL, cron_of
-from .values import LAST_SECOND
+from .values import moment
 
 CODE, SETTINGS, ADMIN = "code", "settings", "admin"
 OWNERS = (CODE, SETTINGS, ADMIN, FOREIGN)
@@ -116,13 +116,6 @@ class Schedule:
         if after is not None:
             return cron.upcoming(n, after=after)
         return [] if first is None else [first, *cron.upcoming(n - 1, after=first)]
-
-
-def moment(seconds: int | None) -> datetime | None:
-    """Stored seconds as an aware datetime in UTC; ``None`` for what no datetime can show."""
-    if seconds is None or not 0 <= seconds <= LAST_SECOND:
-        return None
-    return datetime.fromtimestamp(seconds, tz=UTC)
 
 
 def cron_for(row: ScheduleRow) -> Cron:

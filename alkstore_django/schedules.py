@@ -21,10 +21,10 @@ from .declarations import schedule
 from .firing import Firing
 from .models import alias
 from .schedule_changes import NameTaken
-from .schedule_rows import ADMIN, Schedule, moment, rows
+from .schedule_rows import ADMIN, Schedule, rows
 from .schedule_sync import SyncReport
 from .schedule_values import CATCH_UPS, LATEST, UNSET, Duration, database_of, define
-from .values import instant
+from .values import instant, moment
 
 __all__ = [
     "CATCH_UPS",

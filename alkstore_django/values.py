@@ -107,3 +107,10 @@ def as_datetime(value: object) -> datetime | None:
         return None
     moment = datetime.fromtimestamp(value, tz=UTC)
     return moment if settings.USE_TZ else timezone.make_naive(moment, timezone.get_default_timezone())
+
+
+def moment(seconds: int | None) -> datetime | None:
+    """Stored seconds as an aware datetime in UTC; ``None`` for what no datetime can show."""
+    if seconds is None or not 0 <= seconds <= LAST_SECOND:
+        return None
+    return datetime.fromtimestamp(seconds, tz=UTC)

@@ -7,10 +7,10 @@ from .attempt import Attempt
 from .claim import Claim
 from .dead import DeadJob, DeadJobManager, Letter
 from .job import Job, JobManager, alias
-from .lock import Lock, LockManager
+from .lock import Hold, Lock, LockManager, LockToken
 from .metadata import Metadata, MetadataManager
 from .notification import Notification
-from .rate_limit import RateLimit
+from .rate_limit import Counted, RateLimit, RateLimitManager, RatePeriod
 from .result import Result, ResultManager
 from .run import End, Run
 from .schedule import (
@@ -30,22 +30,27 @@ __all__ = [
     "Arrival",
     "Attempt",
     "Claim",
+    "Counted",
     "DeadJob",
     "DeadJobManager",
     "End",
     "Entry",
     "FOREIGN",
+    "Hold",
     "Job",
     "JobManager",
     "Letter",
     "Lock",
     "LockManager",
+    "LockToken",
     "Metadata",
     "MetadataManager",
     "Notification",
     "QueueControl",
     "QueueControlManager",
     "RateLimit",
+    "RateLimitManager",
+    "RatePeriod",
     "Result",
     "ResultManager",
     "Run",

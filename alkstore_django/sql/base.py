@@ -10,6 +10,7 @@ from typing import Any
 from .burying import Burying
 from .claiming import Claiming
 from .holding import Holding
+from .limiting import Limiting
 from .locking import Locking
 from .looking import Looking
 from .operating import Operating
@@ -18,7 +19,9 @@ from .telling import Telling
 from .turning import Turning
 
 
-class Dialect(Claiming, Holding, Turning, Burying, Operating, Telling, Looking, Locking, Scheduling):
+class Dialect(
+    Claiming, Holding, Turning, Burying, Operating, Telling, Looking, Locking, Limiting, Scheduling
+):
     """A correct answer for any database with ``FOR UPDATE SKIP LOCKED``; subclasses do better."""
 
     connect_options: dict[str, Any] = {}

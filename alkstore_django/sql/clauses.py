@@ -35,6 +35,9 @@ class Clauses:
     """Text after the table that makes the planner take the claim index."""
 
     least = "least"
+    greatest = "greatest"
+    integer = "BIGINT"
+    """What to cast to for a whole number of 64 bits."""
 
     claims_in_one_statement = False
     """``claim_pending`` is one UPDATE .. RETURNING; otherwise the manager picks, locks and updates."""
@@ -112,6 +115,11 @@ class Clauses:
     refused_codes: frozenset[Any] = frozenset()
     """Error codes, beside data and integrity errors, by which the database refuses a value for good."""
 
+    @property
+    def microseconds(self) -> str:
+        """The database's clock in Unix microseconds."""
+        return f"CAST({self.precise_now} * 1000000 AS {self.integer})"
+
     def opening_for(self, connection: Any) -> str | None:
         """``opening``, if it depends on how the project connects."""
         return self.opening
@@ -183,6 +191,10 @@ class Clauses:
         """INSERT of one row, of the parameters of those names if nothing else is said; nothing, if there is
         a row of that key."""
         return f"{self._insert(table, names, values)} ON CONFLICT DO NOTHING"
+
+    def upsert_by(self, table: str, names: Sequence[str], values: str, update: str) -> str:
+        """INSERT of one row; where there is one of that key, the columns are changed as ``update`` says."""
+        return f"{self._insert(table, names, values)} ON CONFLICT ({names[0]}) DO UPDATE SET {update}"
 
     @staticmethod
     def _insert(table: str, names: Sequence[str], values: str) -> str:

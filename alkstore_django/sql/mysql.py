@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .base import Dialect
-from .tables import LIVE, NOTIFICATIONS, STREAM
+from .tables import LIVE, NOTIFICATIONS, RATE_LIMITS, STREAM
 
 _TAKEN = ("job_id", "holds_until", "stamp")
 
@@ -49,9 +49,28 @@ class MySQLDialect(Dialect):
         updates = ", ".join(f"{column} = VALUES({column})" for column in names[1:])
         return f"INSERT INTO {table} ({', '.join(names)}) {source} ON DUPLICATE KEY UPDATE {updates}"
 
+    def upsert_by(self, table: str, names: Sequence[str], values: str, update: str) -> str:
+        return f"{self._insert(table, names, values)} ON DUPLICATE KEY UPDATE {update}"
+
     def insert_new(self, table: str, names: Sequence[str], values: str = "") -> str:
         # ON DUPLICATE KEY UPDATE counts a row that was there as changed (Django sets FOUND_ROWS).
         return self._insert(table, names, values).replace("INSERT", "INSERT IGNORE", 1)
+
+    integer = "SIGNED"
+    division = "DIV"
+    counts_calls_in_one_statement = False  # there is no condition, and full counts as changed
+    picks_locks_first = True
+
+    @property
+    def count_call(self) -> str:
+        return (
+            f"UPDATE {RATE_LIMITS} SET count = count + 1 "
+            f"WHERE name = %(name)s AND window_start = {self.window} AND count < %(limit)s"
+        )
+
+    @property
+    def sweep_windows(self) -> str:
+        return f"DELETE {self._old_windows} LIMIT %(n)s"
 
     returns_taken = False  # RETURNING (MariaDB) tells of rows that were not changed, too
     for_share = " LOCK IN SHARE MODE"

@@ -6,7 +6,7 @@ from typing import Any
 
 from .base import Dialect
 from .postgresql_turn import PostgreSQLTurn, told
-from .tables import CHANNEL, ENDS, LIVE, NOTIFICATIONS, STREAM, WAITERS
+from .tables import CHANNEL, ENDS, LIVE, LOCK_TOKENS, LOCKS, NOTIFICATIONS, STREAM, WAITERS
 
 _SEQUENCE = f"pg_get_serial_sequence('\"{LIVE}\"', 'id')"
 _LAST_GIVEN = f"COALESCE(pg_sequence_last_value({_SEQUENCE}), 0)"
@@ -111,6 +111,28 @@ class PostgreSQLDialect(PostgreSQLTurn, Dialect):
             self._distinct_queues(f"{LIVE} WHERE state = '{state}'") for state in ("pending", "processing")
         )
         return f"({waiting}) UNION ALL ({running})"
+
+    takes_locks_in_one_statement = True
+
+    @property
+    def take_with_token(self) -> str:
+        """Take a lock that is free, or that nobody has had; the answer is that of ``lock_hold``. A row that
+        somebody else holds is not locked, as it would be by ON CONFLICT DO UPDATE."""
+        fresh = (
+            f"INSERT INTO {LOCKS} (name, owner, expires_at) SELECT %(name)s, %(owner)s, "
+            f"{self.now} + %(ttl)s WHERE NOT EXISTS (SELECT 1 FROM ended) "
+            "ON CONFLICT DO NOTHING RETURNING expires_at"
+        )
+        given = (
+            f"INSERT INTO {LOCK_TOKENS} (name, token) SELECT %(name)s, {self.microseconds} FROM taken "
+            f"ON CONFLICT (name) DO UPDATE SET token = {self.next_token} RETURNING token"
+        )
+        return (
+            f"WITH ended AS ({self.take_ended_lock} RETURNING expires_at), fresh AS ({fresh}), "
+            "taken AS (SELECT expires_at FROM ended UNION ALL SELECT expires_at FROM fresh), "
+            f"given AS ({given}) "
+            f"SELECT expires_at, expires_at - {self.precise_now}, token FROM taken CROSS JOIN given"
+        )
 
     @property
     def lock_dead(self) -> str:

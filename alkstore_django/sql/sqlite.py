@@ -24,7 +24,7 @@ class SQLiteDialect(SQLiteTurn, Dialect):
     now_default = "(unixepoch())"
     precise_now = "((julianday() - 2440587.5) * 86400.0)"
     skip_locked = for_update = for_share = ""  # one writer: a write transaction locks everything
-    least = "min"
+    least, greatest = "min", "max"
     claims_in_one_statement = True
     enqueues_in_one_statement = True
     finds_queues_in_one_statement = True

@@ -21,6 +21,8 @@ SCHEDULE_OPTIONS = "alkstore_schedule_options"
 SCHEDULED_JOBS = "alkstore_scheduled_jobs"
 UNIQUE_KEYS = "alkstore_unique_keys"
 METADATA = "alkstore_metadata"
+LOCK_TOKENS = "alkstore_lock_tokens"
+RATE_PERIODS = "alkstore_rate_periods"
 
 MIRROR = (LIVE, DEAD, LOCKS, RATE_LIMITS, SCHEDULES, RESULTS, STREAM, CONSUMERS, NOTIFICATIONS)
 

@@ -34,6 +34,7 @@ ARGUMENTS = {
     "column": "queue",
     "columns": ["queue"],
     "values": "",
+    "update": "",
     "digests": "%(digest0)s",
     "stamps": "%(stamp0)s",
     "number": 0,
