@@ -1,5 +1,5 @@
-"""The doorbells of workers on SQLite: one UNIX datagram socket each, rung after every commit that puts
-a job into the queue.
+"""The doorbells on SQLite: one UNIX datagram socket each. Those of workers are rung after every commit
+that puts a job into the queue, those of listeners after every commit that notifies.
 
 A ring carries nothing and is never waited for; what it says is "look". There are none on Windows,
 which has no such sockets in Python.
@@ -18,6 +18,11 @@ from functools import lru_cache
 from urllib.parse import unquote, urlsplit
 
 SUFFIX = ".bell"
+"""Of the workers' bells."""
+
+EAR = ".ear"
+"""Of the listeners' bells; not longer."""
+
 NAME_LENGTH = 1 + 16 + len(SUFFIX)
 
 MAX_PATH = 107
@@ -53,24 +58,24 @@ def runtime_directories() -> tuple[str, ...]:
     return (told, made) if told else (made,)
 
 
-def ring(paths: Sequence[str]) -> None:
-    """Ring every bell in these directories; take away those whose worker was killed.
+def ring(paths: Sequence[str], suffix: str = SUFFIX) -> None:
+    """Ring every bell of a kind in these directories; take away those whose owner was killed.
 
-    Waits for nobody and raises nothing: a worker whose bell has rung enough already, and one whose bell
+    Waits for nobody and raises nothing: one whose bell has rung enough already, and one whose bell
     may not be rung, look by themselves.
     """
-    if found := list(hung(paths)):
+    if found := list(hung(paths, suffix)):
         with suppress(OSError), socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
             sender.setblocking(False)
             for bell in found:
                 _ring(sender, bell)
 
 
-def hung(paths: Sequence[str]) -> Iterator[str]:
-    """The bells in these directories, also of workers that were killed."""
+def hung(paths: Sequence[str], suffix: str = SUFFIX) -> Iterator[str]:
+    """The bells of a kind in these directories, also of those that were killed."""
     for path in paths:
-        with suppress(OSError):  # no worker was there, or it is not for us
-            yield from [os.path.join(path, name) for name in os.listdir(path) if name.endswith(SUFFIX)]
+        with suppress(OSError):  # nobody was there, or it is not for us
+            yield from [os.path.join(path, name) for name in os.listdir(path) if name.endswith(suffix)]
 
 
 def _ring(sender: socket.socket, bell: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from typing import Any, Protocol
 
 from django.db import connections
@@ -21,10 +21,10 @@ class Ear(Protocol):
 
 
 class Bell:
-    def __init__(self, using: str, channel: str) -> None:
+    def __init__(self, using: str, channel: str, suffix: str) -> None:
         directory = bell_directories(using)[0]
         os.makedirs(directory, exist_ok=True)
-        self.path = os.path.join(directory, f"ear{bells.SUFFIX}")
+        self.path = os.path.join(directory, f"ear{suffix}")
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
         self._socket.bind(self.path)
@@ -41,11 +41,12 @@ class Bell:
     def close(self) -> None:
         self._socket.close()
         os.unlink(self.path)
-        os.rmdir(os.path.dirname(self.path))
+        with suppress(OSError):  # there is another
+            os.rmdir(os.path.dirname(self.path))
 
 
 class Session:
-    def __init__(self, using: str, channel: str) -> None:
+    def __init__(self, using: str, channel: str, suffix: str) -> None:
         import psycopg
 
         params: Any = connections[using].get_connection_params()
@@ -62,8 +63,8 @@ class Session:
 
 
 @contextmanager
-def ear(using: str = "default", channel: str = tables.CHANNEL) -> Iterator[Ear]:
+def ear(using: str = "default", channel: str = tables.CHANNEL, suffix: str = bells.SUFFIX) -> Iterator[Ear]:
     """For SQLite and PostgreSQL, which has channels."""
     kind = {"sqlite": Bell, "postgresql": Session}[connections[using].vendor]
-    with closing(kind(using, channel)) as opened:
+    with closing(kind(using, channel, suffix)) as opened:
         yield opened

@@ -9,7 +9,7 @@ from .dead import DeadJob, DeadJobManager, Letter
 from .job import Job, JobManager, alias
 from .lock import Hold, Lock, LockManager, LockToken
 from .metadata import Metadata, MetadataManager
-from .notification import Notification
+from .notification import Notification, NotificationManager
 from .rate_limit import Counted, RateLimit, RateLimitManager, RatePeriod
 from .result import Result, ResultManager
 from .run import End, Run
@@ -46,6 +46,7 @@ __all__ = [
     "Metadata",
     "MetadataManager",
     "Notification",
+    "NotificationManager",
     "QueueControl",
     "QueueControlManager",
     "RateLimit",

@@ -1,4 +1,5 @@
-"""Tell the workers of a database, once the transaction is committed, that a job was put in."""
+"""Tell the workers of a database, once the transaction is committed, that a job was put in; and those who
+listen that there was a notification."""
 
 from __future__ import annotations
 
@@ -11,8 +12,8 @@ from alkstore_django import bells
 from alkstore_django.conf import settings
 from alkstore_django.sql import get_dialect
 
-_PENDING = "_alkstore_ring"
-"""Attribute of a connection: a weak reference to the callback that will ring for its transaction."""
+_PENDING = {bells.SUFFIX: "_alkstore_ring", bells.EAR: "_alkstore_ring_ears"}
+"""Attributes of a connection: weak references to the callbacks that will ring for its transaction."""
 
 
 def bell_directories(alias: str) -> tuple[str, ...]:
@@ -25,8 +26,9 @@ def bell_directories(alias: str) -> tuple[str, ...]:
     return bells.directories(bells.file_of(connection.settings_dict["NAME"]), settings.SOCKET_DIR)
 
 
-def ring_after_commit(alias: str) -> None:
-    """Ring the doorbells of the database, once for each transaction; at once outside of one.
+def ring_after_commit(alias: str, suffix: str = bells.SUFFIX) -> None:
+    """Ring the doorbells of the database, once for each transaction; at once outside of one. Of listeners
+    if ``suffix`` says so.
 
     The callback that waits is kept alive by Django's list alone: it is gone when the transaction has
     ended, and when the savepoint in which it was registered was rolled back. While it is there it rings
@@ -40,17 +42,17 @@ def ring_after_commit(alias: str) -> None:
     if not connection.in_atomic_block:
         # With autocommit off, nobody will say when there was a commit.
         if connection.get_autocommit():
-            bells.ring(directories)
+            bells.ring(directories, suffix)
         return
-    pending = getattr(connection, _PENDING, None)
+    pending = getattr(connection, _PENDING[suffix], None)
     if pending is not None and pending() is not None:
         return
 
     def ring() -> None:
-        bells.ring(directories)
+        bells.ring(directories, suffix)
 
     transaction.on_commit(ring, using=alias, robust=True)
-    setattr(connection, _PENDING, weakref.ref(ring))
+    setattr(connection, _PENDING[suffix], weakref.ref(ring))
 
 
 def _is_test_case(connection: Any) -> bool:

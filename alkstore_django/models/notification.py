@@ -2,12 +2,93 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from django.db import models
 
+from alkstore_django import bells
+from alkstore_django.conf import settings
 from alkstore_django.sql import tables
 from alkstore_django.sql.functions import EpochNow
 
+from .announcements import ring_after_commit
+from .base import SQLManager, light_chunks, retrying
 from .fields import LenientTextField, NameField
+
+BULK = 1_000
+"""Rows per INSERT, and per DELETE: a few milliseconds of an SQLite file's only write lock."""
+
+
+class NotificationManager(SQLManager):
+    """Put in and prune."""
+
+    def notify(self, channel: str, payload: str) -> int:
+        """Insert one row; its id."""
+        row = {"channel": channel, "payload": payload}
+        statement = self.dialect.notify_on + self.notice
+        found = retrying(self.database, lambda: self.insert(statement, row))
+        ring_after_commit(self.database, bells.EAR)
+        return found
+
+    def notify_many(self, channel: str, payloads: Iterable[str]) -> list[int]:
+        """Insert rows in few statements; their ids, in the order of the payloads."""
+        ids: list[int] = []
+        for chunk in light_chunks(payloads, BULK, len):
+            ids += self._notify_chunk(channel, chunk)
+        if ids:
+            ring_after_commit(self.database, bells.EAR)
+        return ids
+
+    def _notify_chunk(self, channel: str, payloads: Sequence[str]) -> list[int]:
+        dialect = self.dialect
+        if dialect.enqueues_in_one_statement:
+            row = {"channel": channel, "payloads": dialect.many(payloads)}
+            return sorted(int(found[0]) for found in self.fetch(dialect.notify_many() + self.notice, row))
+        row = {"channel": channel} | {f"p{index}": payload for index, payload in enumerate(payloads)}
+        statement = dialect.notify_rows(len(payloads))
+        if dialect.returns_inserted:
+            return sorted(int(found[0]) for found in self.fetch(statement, row))
+        first = self.insert(statement, row)
+        # One INSERT of a known number of rows takes its ids in one go, whatever innodb_autoinc_lock_mode.
+        step = int(self.fetch("SELECT @@auto_increment_increment")[0][0])
+        return list(range(first, first + step * len(payloads), step))
+
+    @property
+    def notice(self) -> str:
+        """What an INSERT .. RETURNING gets at its end."""
+        return self.dialect.notifications_notice if settings.NOTIFY else ""
+
+    # -- pruning ----------------------------------------------------------------------------------
+
+    def newest_id(self) -> int:
+        """0 if there is none."""
+        return int(self.fetch(self.dialect.newest_notification)[0][0] or 0)
+
+    def last_of_oldest(self, after: int, n: int = BULK, channel: str | None = None) -> int | None:
+        """The last id of the ``n`` oldest after an id; ``None`` if there is none after it."""
+        params = {"after": after, "n": n, "channel": channel}
+        found = self.fetch(self.dialect.oldest_notifications(channel is not None), params)[0][0]
+        return None if found is None else int(found)
+
+    def first_to_lose(self, max_keep: int, channel: str | None = None) -> int:
+        """The highest id that is not among the ``max_keep`` newest, 0 if all are."""
+        params = {"max_keep": max_keep, "channel": channel}
+        found = self.fetch(self.dialect.first_to_lose(channel is not None), params)
+        return int(found[0][0]) if found else 0
+
+    def delete_between(
+        self, after: int, last: int, *, age: int | None = None, cut: int = 0, channel: str | None = None
+    ) -> int:
+        """Delete of the ids from the one after ``after`` to ``last`` those that are older than ``age``, and
+        those up to ``cut``; how many."""
+        dialect = self.dialect
+        conditions = ([] if age is None else [dialect.is_old]) + ([dialect.is_outranked] if cut else [])
+        params = {"after": after, "last": last, "age": age, "cut": cut, "channel": channel}
+        statement = dialect.prune_notifications(conditions, channel is not None)
+        return retrying(self.database, lambda: self.execute(statement, params)) if conditions else 0
+
+    def count_older(self, age: int) -> int:
+        return int(self.fetch(self.dialect.count_old_notifications, {"age": age})[0][0])
 
 
 class Notification(models.Model):
@@ -17,6 +98,8 @@ class Notification(models.Model):
     channel = NameField()
     payload = LenientTextField()
     created_at = models.BigIntegerField(db_default=EpochNow())
+
+    objects = NotificationManager()
 
     class Meta:
         db_table = tables.NOTIFICATIONS

@@ -13,6 +13,7 @@ from .holding import Holding
 from .limiting import Limiting
 from .locking import Locking
 from .looking import Looking
+from .notifying import Notifying
 from .operating import Operating
 from .scheduling import Scheduling
 from .telling import Telling
@@ -20,7 +21,17 @@ from .turning import Turning
 
 
 class Dialect(
-    Claiming, Holding, Turning, Burying, Operating, Telling, Looking, Locking, Limiting, Scheduling
+    Claiming,
+    Holding,
+    Turning,
+    Burying,
+    Operating,
+    Telling,
+    Looking,
+    Locking,
+    Limiting,
+    Scheduling,
+    Notifying,
 ):
     """A correct answer for any database with ``FOR UPDATE SKIP LOCKED``; subclasses do better."""
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from .base import Dialect
 from .postgresql_turn import PostgreSQLTurn, told
-from .tables import CHANNEL, ENDS, LIVE, LOCK_TOKENS, LOCKS, NOTIFICATIONS, STREAM, WAITERS
+from .tables import CHANNEL, ENDS, HEARD, LIVE, LOCK_TOKENS, LOCKS, NOTIFICATIONS, STREAM, WAITERS
 
 _SEQUENCE = f"pg_get_serial_sequence('\"{LIVE}\"', 'id')"
 _LAST_GIVEN = f"COALESCE(pg_sequence_last_value({_SEQUENCE}), 0)"
@@ -29,6 +29,8 @@ class PostgreSQLDialect(PostgreSQLTurn, Dialect):
     listen = (f"LISTEN {CHANNEL}", f"UNLISTEN {CHANNEL}")
     # The lock first: who sees it tells, and is heard from the next statement on.
     listen_for_ends = f"SELECT pg_advisory_lock_shared({WAITERS}); LISTEN {ENDS}"
+    notifications_notice = f", pg_notify('{HEARD}', channel)"
+    listen_for_notifications = f"LISTEN {HEARD}"
     counts_what_it_deletes = True
     # Without fresh statistics (after a burst, a batch) it would read and sort the whole backlog for each
     # claim: 120 ms instead of 2 ms at 100 k rows; or, sorting step by step, all that one bulk enqueued in
@@ -66,6 +68,13 @@ class PostgreSQLDialect(PostgreSQLTurn, Dialect):
             f"SELECT %(queue)s, item.payload, {self._enqueued_values} "
             "FROM unnest(%(payloads)s::text[]) WITH ORDINALITY AS item(payload, position) "
             "ORDER BY item.position RETURNING id, created_at"
+        )
+
+    def notify_many(self) -> str:
+        return (
+            f"INSERT INTO {NOTIFICATIONS} (channel, payload) SELECT %(channel)s, item.payload "
+            "FROM unnest(%(payloads)s::text[]) WITH ORDINALITY AS item(payload, position) "
+            "ORDER BY item.position RETURNING id"
         )
 
     def claim_pending(self, tasks_only: bool) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from . import mirror
 from .base import Dialect
 from .sqlite_turn import SQLiteTurn, few
-from .tables import LIVE
+from .tables import LIVE, NOTIFICATIONS
 
 _CLAIM_INDEX = "INDEXED BY _honker_live_claim"
 _DUE_INDEX = "INDEXED BY _honker_live_pending_deadline"
@@ -55,6 +55,12 @@ class SQLiteDialect(SQLiteTurn, Dialect):
             f"INSERT INTO {LIVE} (queue, payload, run_at, priority, max_attempts, expires_at) "
             f"SELECT %(queue)s, value, {self._enqueued_values} FROM json_each(%(payloads)s) "
             "ORDER BY key RETURNING id, created_at"
+        )
+
+    def notify_many(self) -> str:
+        return (
+            f"INSERT INTO {NOTIFICATIONS} (channel, payload) SELECT %(channel)s, value "
+            "FROM json_each(%(payloads)s) ORDER BY key RETURNING id"
         )
 
     def many(self, payloads: Sequence[str]) -> Any:

@@ -35,5 +35,8 @@ ENDS = "alkstore_ends"
 WAITERS = int.from_bytes(b"alk ends")
 """PostgreSQL's advisory lock that those share who listen there: where nobody does, nobody is told."""
 
+HEARD = "alkstore_notifications"
+"""PostgreSQL's channel on which listeners are told of notifications: the names of their own channels."""
+
 TASK_PREFIX = '{"__honker_task__"'
 """How the payload of every task begins, in Python's and in compact JSON (honker-spec 3.2)."""

@@ -49,6 +49,8 @@ ARGUMENTS = {
     "entries": [],
     "wishes": [],
     "only": "",
+    "of_channel": True,
+    "conditions": ["id <= %(cut)s"],
 }
 TURN_LITERALS = {"ack", "give back", "renew", "succeeded", "alkstore_turn_taken"}
 SETTINGS = {"enable_sort", "enable_seqscan", "off", "plan_cache_mode", "force_generic_plan"}

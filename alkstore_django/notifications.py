@@ -1,0 +1,111 @@
+"""Notifications: messages to whoever listens on a channel now.
+
+``notify`` is a part of the caller's transaction: what is rolled back is never heard. ``using`` is everywhere
+the alias of a database, by default the router's answer for notifications.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from asgiref.sync import sync_to_async
+
+from .models import Notification, NotificationManager
+from .models.base import in_transaction
+from .names import checked
+from .payloads import encode
+from .values import seconds, whole
+
+__all__ = [
+    "anotify",
+    "anotify_many",
+    "aprune",
+    "count_older",
+    "notify",
+    "notify_many",
+    "prune",
+    "prune_batch",
+]
+
+
+def notify(channel: str, payload: Any = None, *, using: str | None = None) -> int:
+    """Tell those who listen on ``channel``, once the transaction is committed; the id of the notification.
+
+    ``payload`` is anything that JSON can hold. Raises ``TypeError`` or ``ValueError``, before any SQL, for
+    what it cannot, which names the path to it, and for a bad name: 1 to 191 characters, no control
+    characters, no white space at the ends.
+    """
+    name, text = checked("channel", channel), encode(payload)
+    return _manager(using).notify(name, text)
+
+
+def notify_many(channel: str, payloads: Iterable[Any], *, using: str | None = None) -> list[int]:
+    """``notify`` for each payload, all or none, in few statements; the ids in their order."""
+    name = checked("channel", channel)
+    texts = [encode(payload, f"payloads[{index}]") for index, payload in enumerate(payloads)]
+    manager = _manager(using)
+    return in_transaction(manager.database, lambda: manager.notify_many(name, texts)) if texts else []
+
+
+def prune(
+    *,
+    older_than: int | float | timedelta | None = None,
+    max_keep: int | None = None,
+    channel: str | None = None,
+    using: str | None = None,
+) -> int:
+    """Delete old notifications; how many. Whoever has not heard them by then never does.
+
+    ``older_than``
+        Seconds or a ``timedelta``: those that were put in longer ago, by the database's clock.
+    ``max_keep``
+        All but so many of the newest, counted when the call begins; 0 deletes all. What comes meanwhile
+        stays.
+    ``channel``
+        Only of this channel, whatever is stored as its name; by default of all, counted together.
+
+    With both, what meets either; with neither, nothing. A thousand at a time, in a transaction each,
+    unless the caller has one. Raises ``TypeError`` or ``ValueError`` before any SQL.
+    """
+    age = None if older_than is None else seconds("older_than", older_than)
+    keep = None if max_keep is None else whole("max_keep", max_keep, 0)
+    if channel is not None and not isinstance(channel, str):
+        raise TypeError(f"channel must be a string, not {channel!r}.")
+    if age is None and keep is None:
+        return 0
+    manager = _manager(using)
+    end = manager.newest_id()
+    cut = 0 if keep is None else min(end, manager.first_to_lose(keep, channel))
+    end = cut if age is None else end
+    count = after = 0
+    while after < end and (last := manager.last_of_oldest(after, channel=channel)) is not None:
+        count += manager.delete_between(after, min(last, end), age=age, cut=cut, channel=channel)
+        after = last
+    return count
+
+
+def prune_batch(using: str, older_than_seconds: int) -> int:
+    """Delete, of the thousand oldest, those that were put in longer ago; how many. 0: nothing is left to do.
+
+    One short transaction, or a part of the caller's.
+    """
+    manager = _manager(using)
+    last = manager.last_of_oldest(0)
+    return 0 if last is None else manager.delete_between(0, last, age=older_than_seconds)
+
+
+def count_older(using: str, older_than_seconds: int) -> int:
+    """How many were put in longer ago: what ``prune`` would delete."""
+    return _manager(using).count_older(older_than_seconds)
+
+
+def _manager(using: str | None) -> NotificationManager:
+    manager: NotificationManager = Notification.objects
+    return manager.db_manager(using)
+
+
+anotify = sync_to_async(notify)
+anotify_many = sync_to_async(notify_many)
+aprune = sync_to_async(prune)
