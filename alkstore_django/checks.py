@@ -45,6 +45,12 @@ def directory(value: object) -> bool:
     return value is None or (isinstance(value, str | os.PathLike) and bool(os.fspath(value)))
 
 
+def lifetime(value: object) -> bool:
+    return value is None or whole_seconds(value)
+
+
+LIFETIME = "a whole number of seconds, at least 1, or None"
+
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "IMPORTS": (modules, "a list of module names"),
     "VISIBILITY_TIMEOUT": (whole_seconds, "a whole number of seconds, at least 1"),
@@ -56,10 +62,10 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "DOORBELL": (either, "True or False"),
     "SOCKET_DIR": (directory, "the path of a directory, or None"),
     "NOTIFY": (either, "True or False"),
-    "RESULT_TTL": (
-        lambda value: value is None or whole_seconds(value),
-        "a whole number of seconds, at least 1, or None",
-    ),
+    "RESULT_TTL": (lifetime, LIFETIME),
+    "DEAD_TTL": (lifetime, LIFETIME),
+    "NOTIFICATION_TTL": (lifetime, LIFETIME),
+    "STREAM_TTL": (lifetime, LIFETIME),
 }
 """For every key of ``ALKSTORE``: whether a value will do, and what will do in words."""
 

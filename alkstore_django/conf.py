@@ -22,6 +22,15 @@ class Defaults:
     RESULT_TTL: int | None = 7 * 24 * 3600
     """How long results and records of finished tasks are kept; ``None`` keeps them."""
 
+    DEAD_TTL: int | None = 180 * 24 * 3600
+    """How long dead letters are kept after they died, with their history; ``None`` keeps them."""
+
+    NOTIFICATION_TTL: int | None = 7 * 24 * 3600
+    """How long notifications are kept; ``None`` keeps them. On SQLite only where the project says it."""
+
+    STREAM_TTL: int | None = None
+    """How long events of streams are kept, read or not; ``None`` keeps them."""
+
     DOORBELL: bool = True
     """On SQLite: whether a commit that puts in a job wakes the workers, through a socket."""
 

@@ -12,10 +12,7 @@ from typing import Any, NamedTuple
 from .envelopes import Envelope
 from .metadata_values import checked, read
 from .models import Claim, Metadata, MetadataManager
-from .models.base import in_transaction
 from .payloads import encode
-
-BATCH = 500
 
 
 class Attempt(NamedTuple):
@@ -42,16 +39,6 @@ def save(using: str, claim: Any, values: Mapping[str, Any], *, locked: bool = Fa
     ``locked``: the present transaction has locked the job's row. Raises ``TypeError`` and ``ValueError``.
     """
     return _rows(using).save(claim, encode(checked(values), "metadata"), locked=locked)
-
-
-def sweep(using: str, after: int = 0) -> tuple[int, int]:
-    """Look at ``BATCH`` rows by job id, from ``after`` on, and delete those of jobs that nobody knows any
-    more. The last id that was looked at (0: the end was reached), and how many were deleted."""
-    rows = _rows(using)
-    last, orphans = rows.orphans(after, BATCH)
-    if orphans:
-        in_transaction(using, lambda: rows.forget(orphans))
-    return last, len(orphans)
 
 
 def _rows(using: str) -> MetadataManager:

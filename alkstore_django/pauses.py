@@ -75,9 +75,14 @@ def paused(using: str | None = None) -> list[Pause]:
     return [Pause(*row) for row in sorted(_controls(alias(using)).paused())]
 
 
-def forget_ended(using: str) -> None:
-    """Delete pauses that have ended."""
-    _controls(using).forget_ended()
+def forget_ended(using: str) -> int:
+    """Delete pauses that have ended; how many."""
+    return _controls(using).forget_ended()
+
+
+def count_ended(using: str) -> int:
+    """How many pauses that would delete."""
+    return _controls(using).count_ended()
 
 
 def _controls(using: str) -> QueueControlManager:

@@ -55,6 +55,11 @@ def sweep_keys(using: str, after: str = "") -> tuple[str, int]:
     return last, in_transaction(using, lambda: table.forget(orphans)) if orphans else 0
 
 
+def count_keys(using: str) -> int:
+    """How many keys of unique tasks are of jobs that are gone."""
+    return UniqueKey.objects.db_manager(using).count_orphans()
+
+
 def _bury_waiting(using: str, seen: Claim, error: UndecodablePayload) -> None:
     jobs, dead = Job.objects.db_manager(using), DeadJob.objects.db_manager(using)
 

@@ -121,9 +121,14 @@ class Entry:
         _processes(self._using).unregister(str(self._row["worker_id"]))
 
 
-def forget_stale(using: str) -> None:
-    """Delete what workers that were killed have left behind."""
-    _processes(using).forget_silent(FORGET)
+def forget_stale(using: str) -> int:
+    """Delete what workers that were killed have left behind; how many rows."""
+    return _processes(using).forget_silent(FORGET)
+
+
+def count_stale(using: str) -> int:
+    """How many rows that would delete."""
+    return _processes(using).count_silent(FORGET)
 
 
 def _processes(using: str) -> WorkerProcessManager:

@@ -10,6 +10,7 @@ from .job import Job, JobManager, alias
 from .lock import Hold, Lock, LockManager, LockToken
 from .metadata import Metadata, MetadataManager
 from .notification import Notification, NotificationManager
+from .pruning import PruningManager
 from .rate_limit import Counted, RateLimit, RateLimitManager, RatePeriod
 from .result import Result, ResultManager
 from .run import End, Run
@@ -47,6 +48,7 @@ __all__ = [
     "MetadataManager",
     "Notification",
     "NotificationManager",
+    "PruningManager",
     "QueueControl",
     "QueueControlManager",
     "RateLimit",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -50,6 +50,12 @@ class SQLManager(models.Manager[Any]):
         with connections[self.database].cursor() as cursor:
             cursor.execute(sql, params)
             return list(cursor.fetchall())
+
+    def each(self, sql: str, params: dict[str, Any] | None = None) -> Generator[tuple[Any, ...], None, None]:
+        """Run a statement; its rows one by one, which SQLite finds as they are asked for. Close it."""
+        with connections[self.database].cursor() as cursor:
+            cursor.execute(sql, params)
+            yield from cursor
 
     def pipeline(self, statements: Sequence[str], params: dict[str, Any]) -> list[list[tuple[Any, ...]]]:
         """Run prepared statements as one transaction in one round trip, where ``can_pipeline``; the rows

@@ -17,6 +17,7 @@ from .base import chunks, light_chunks, pairs, placeholders, retrying
 from .claim import Claim
 from .fields import LenientTextField, NameField
 from .looking import LookingManager
+from .pruning import PruningManager
 from .turn import TurnManager
 
 BULK = 1_000
@@ -271,6 +272,7 @@ class Job(models.Model):
 
     objects = JobManager()
     turns = TurnManager()
+    pruning = PruningManager()
 
     class Meta:
         db_table = tables.LIVE

@@ -39,16 +39,6 @@ class MetadataManager(SQLManager):
             found |= {int(row[0]): row[1] for row in self.fetch(self.dialect.metadata(names), ids)}
         return found
 
-    def orphans(self, after: int, n: int) -> tuple[int, list[int]]:
-        """Of ``n`` rows by job id those of jobs that are in no table any more; the last id, 0 at the end."""
-        rows = self.fetch(self.dialect.metadata_orphans, {"after": after, "n": n})
-        last = int(rows[-1][0]) if len(rows) == n else 0
-        return last, [int(job_id) for job_id, is_orphan in rows if is_orphan]
-
-    def forget(self, job_ids: Sequence[int]) -> None:
-        names, ids = placeholders(job_ids)
-        self.execute(self.dialect.forget_metadata(names), ids)
-
 
 class Metadata(models.Model):
     """JSON text of a ``dict``, by the id of the job, in whatever state that is."""

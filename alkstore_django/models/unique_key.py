@@ -123,6 +123,9 @@ class UniqueKeyManager(SQLManager):
         rows = self.fetch(self.dialect.look_at_keys, {"after": after, "n": n})
         return rows[-1][0] if len(rows) == n else "", {row[0]: row[1] for row in rows if row[2]}
 
+    def count_orphans(self) -> int:
+        return int(self.fetch(self.dialect.count_useless_keys)[0][0])
+
     def forget(self, stamps: dict[str, int]) -> int:
         """Delete keys that nobody has taken since; how many. In a transaction; waits for nobody."""
         digests, params = placeholders(list(stamps), "digest")

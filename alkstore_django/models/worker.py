@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar
 
 from django.db import OperationalError, models
 from django.utils.translation import gettext_lazy as _
@@ -13,6 +13,8 @@ from alkstore_django.sql.functions import EpochNow
 
 from .base import SQLManager, in_transaction, retrying
 from .fields import LenientTextField, NameField, readable
+
+T = TypeVar("T")
 
 
 class WorkerProcessManager(SQLManager):
@@ -40,10 +42,16 @@ class WorkerProcessManager(SQLManager):
     def unregister(self, worker_id: str) -> None:
         self._delete(self.dialect.unregister, {"worker_id": worker_id})
 
-    def forget_silent(self, age: int) -> None:
-        """Delete the rows of workers without a heartbeat for more than ``age`` seconds."""
-        for (worker_id,) in self.fetch(self.dialect.silent_workers, {"age": age}):
+    def forget_silent(self, age: int) -> int:
+        """Delete the rows of workers without a heartbeat for more than ``age`` seconds; how many."""
+        silent = self.fetch(self.dialect.silent_workers, {"age": age})
+        return sum(
             self._delete(self.dialect.forget_worker, {"worker_id": readable(worker_id), "age": age})
+            for (worker_id,) in silent
+        )
+
+    def count_silent(self, age: int) -> int:
+        return len(self.fetch(self.dialect.silent_workers, {"age": age}))
 
     def clock(self) -> int:
         """Unix seconds by the database's clock."""
@@ -56,20 +64,26 @@ class WorkerProcessManager(SQLManager):
             for worker_id, host, pid, queues, *rest in self.fetch(self.dialect.workers)
         ]
 
-    def _delete(self, sql: str, row: dict[str, Any]) -> None:
-        self._hastily(lambda: self.fetch(self.dialect.lock_worker, row) and self.execute(sql, row))
+    def _delete(self, sql: str, row: dict[str, Any]) -> int:
+        def delete() -> int:
+            return self.execute(sql, row) if self.fetch(self.dialect.lock_worker, row) else 0
 
-    def _hastily(self, work: Callable[[], object]) -> None:
-        def hurry() -> None:
+        return self._hastily(delete) or 0
+
+    def _hastily(self, work: Callable[[], T]) -> T | None:
+        """What ``work`` returns; ``None`` if somebody keeps it from being done."""
+
+        def hurry() -> T:
             if self.dialect.impatience:
                 self.execute(self.dialect.impatience)
-            work()
+            return work()
 
         try:
-            in_transaction(self.database, hurry)
+            return in_transaction(self.database, hurry)
         except OperationalError as error:
             if self.dialect.error_code(error) not in self.dialect.lock_codes:
                 raise
+            return None
 
 
 class WorkerProcess(models.Model):
@@ -118,9 +132,13 @@ class QueueControlManager(SQLManager):
             for queue, since, by, until, more in self.fetch(self.dialect.paused)
         ]
 
-    def forget_ended(self) -> None:
-        if self.fetch(self.dialect.any_ended_pause):
-            retrying(self.database, lambda: self.execute(self.dialect.forget_ended_pauses))
+    def forget_ended(self) -> int:
+        if not self.count_ended():
+            return 0
+        return retrying(self.database, lambda: self.execute(self.dialect.forget_ended_pauses))
+
+    def count_ended(self) -> int:
+        return int(self.fetch(self.dialect.ended_pauses)[0][0])
 
 
 class QueueControl(models.Model):

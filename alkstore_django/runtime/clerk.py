@@ -16,6 +16,7 @@ from alkstore_django.contexts import Hold
 from alkstore_django.turns import Renewal
 
 from . import job_log
+from .cleaning import Cleaning
 from .execution import Assignment
 from .executors import Executors
 from .hand import Hand
@@ -48,6 +49,7 @@ class Clerk:
         self.lookout = Lookout(options.using, self.plan)
         self.lapsed = LapsedJobs(self.using, self.worker_id, self.plan, self.lookout)
         self.maintenance = Maintenance(options.using, self.plan)
+        self.cleaning = Cleaning(options.using, self.worker_id) if options.maintenance else None
         self.rooms = Rooms(self.plan, executors, options.prefetch)
         self.records = Records(options.using, executors.kinds)
         self.closed = False
@@ -81,6 +83,8 @@ class Clerk:
             self.pauses.tell_what_is_left()
         if orders:
             self.maintenance.run_due()
+        if self.cleaning and not self.closed:
+            self.cleaning.run_due()
 
     def reconcile(self) -> None:
         """After an outage, before the next turn."""
@@ -196,7 +200,8 @@ class Clerk:
         """Seconds until something of what it has in hand wants a turn."""
         in_hand = (self.hand.leases.next_due(), self.hand.atomics.next_due(), self.losses.due_in())
         dues = (self.rooms.stalls_in(), self.plan.next_look(), self.pauses.next_look())
-        return min(*in_hand, *dues, self.registration.due_in())
+        cleaning = self.cleaning.due_in() if self.cleaning and not self.closed else math.inf
+        return min(*in_hand, *dues, self.registration.due_in(), cleaning)
 
     def listens(self) -> bool:
         """Whether it would claim, if it heard of something."""

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from logging import getLogger
 
-from alkstore_django import metadata, sweeps
+from alkstore_django import sweeps
 
 from .plan import Plan
 
@@ -42,10 +42,6 @@ class Maintenance:
         self._looked_at: dict[str, int] = {}
         self._told: dict[str, float] = {}
         self._chores = [Chore(2.0, self._sweep), Chore(1.0, self._sweep_untasked)]
-        self._chores.append(Chore(10.0, self._sweep_metadata))
-        self._chores.append(Chore(10.0, self._sweep_keys))
-        self._told_until = 0
-        self._keys_until = ""
 
     def run_due(self) -> None:
         for chore in self._chores:
@@ -67,14 +63,6 @@ class Maintenance:
             if moved:
                 logger.warning("Jobs of queue=%s expired or ran out of attempts: %s.", queue, moved)
         return has_more
-
-    def _sweep_metadata(self) -> bool:
-        self._told_until, deleted = metadata.sweep(self._using, self._told_until)
-        return deleted >= metadata.BATCH
-
-    def _sweep_keys(self) -> bool:
-        self._keys_until, deleted = sweeps.sweep_keys(self._using, self._keys_until)
-        return deleted >= sweeps.BATCH // 2
 
     def _sweep_untasked(self) -> bool:
         for queue in self._plan.queues:

@@ -28,6 +28,7 @@ class Options:
     interval: float | None = None
     listen: bool = True
     scheduler: bool = False
+    maintenance: bool = False
     shutdown_timeout: float = 25
     visibility_timeout: int | None = None
     worker_id: str | None = None

@@ -103,6 +103,8 @@ class Worker:
                 self.executors.close()
                 self.executors.finished.close()
                 self.clerk.lookout.wake.close()
+                if self.clerk.cleaning:
+                    self.clerk.cleaning.end(is_reachable=self._can_write())
                 self.clerk.registration.end(is_reachable=self._can_write())
         logger.info("Worker %s ends after %s tasks.", self.clerk.worker_id, self.clerk.hand.started)
         if self.executors.stuck:

@@ -15,6 +15,7 @@ from .locking import Locking
 from .looking import Looking
 from .notifying import Notifying
 from .operating import Operating
+from .retaining import Retaining
 from .scheduling import Scheduling
 from .telling import Telling
 from .turning import Turning
@@ -32,6 +33,7 @@ class Dialect(
     Limiting,
     Scheduling,
     Notifying,
+    Retaining,
 ):
     """A correct answer for any database with ``FOR UPDATE SKIP LOCKED``; subclasses do better."""
 

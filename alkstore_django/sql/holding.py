@@ -79,13 +79,21 @@ class Holding(Clauses):
     @property
     def look_at_keys(self) -> str:
         """The ``n`` keys after one, and whether each is of no use any more."""
+        return (
+            f"SELECT held.digest, held.stamp, {_flag(self._is_useless)} "
+            f"FROM {UNIQUE_KEYS} held WHERE held.digest > %(after)s ORDER BY held.digest LIMIT %(n)s"
+        )
+
+    @property
+    def count_useless_keys(self) -> str:
+        return f"SELECT COUNT(*) FROM {UNIQUE_KEYS} held WHERE {self._is_useless}"
+
+    @property
+    def _is_useless(self) -> str:
         is_over = f"held.holds_until IS NULL OR held.holds_until <= {self.now}"
         # Not EXISTS: PostgreSQL would read all ids of the live table to ask for these.
         is_gone = f"(SELECT job.id FROM {LIVE} job WHERE job.id = held.job_id) IS NULL"
-        return (
-            f"SELECT held.digest, held.stamp, {_flag(f'({is_over}) AND {is_gone}')} "
-            f"FROM {UNIQUE_KEYS} held WHERE held.digest > %(after)s ORDER BY held.digest LIMIT %(n)s"
-        )
+        return f"({is_over}) AND {is_gone}"
 
     def lock_orphans(self, digests: str, stamps: str) -> str:
         """Lock keys that nobody has taken since; not those that somebody is about to take."""

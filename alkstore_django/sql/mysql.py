@@ -20,6 +20,7 @@ class MySQLDialect(Dialect):
     returns_inserted = False
     reads_lock_in_writes = True  # above READ COMMITTED: a renewal would wait for the task's transaction
     name_collation = "utf8mb4_0900_bin"
+    offset = "`offset`"
     transient_codes = frozenset({1020, 1205, 1213})
     """A row that changed since the snapshot (MariaDB's ``innodb_snapshot_isolation``), lock wait timeout
     and deadlock."""

@@ -88,8 +88,8 @@ class Operating(Clauses):
         )
 
     @property
-    def any_ended_pause(self) -> str:
-        return f"SELECT 1 FROM {QUEUE_CONTROLS} WHERE paused_until <= {self.now} LIMIT 1"
+    def ended_pauses(self) -> str:
+        return f"SELECT COUNT(*) FROM {QUEUE_CONTROLS} WHERE paused_until <= {self.now}"
 
     @property
     def forget_ended_pauses(self) -> str:

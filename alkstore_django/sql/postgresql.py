@@ -53,6 +53,9 @@ class PostgreSQLDialect(PostgreSQLTurn, Dialect):
     def error_code(self, error: BaseException) -> Any:
         return getattr(error.__cause__, "sqlstate", None)
 
+    def size(self, column: str) -> str:
+        return f"pg_column_size({column})"  # without reading what is stored out of line
+
     def can_listen(self, connection: Any) -> bool:
         return str(connection.Database.__name__) == "psycopg"  # and not psycopg2
 

@@ -46,6 +46,9 @@ class SQLiteDialect(SQLiteTurn, Dialect):
         # One invalid byte in a TEXT value makes the driver fail the whole fetch; bytes never do.
         return f"CAST({column} AS BLOB)"
 
+    def size(self, column: str) -> str:
+        return f"length({self.text(column)})"  # of text it would be characters
+
     def error_code(self, error: BaseException) -> Any:
         return getattr(error.__cause__, "sqlite_errorcode", None)
 

@@ -17,7 +17,7 @@ from alkstore_django.compat import task_backends, task_finished
 from alkstore_django.contexts import Hold
 from alkstore_django.envelopes import Envelope
 from alkstore_django.metadata import Record
-from alkstore_django.models import DeadJob, Metadata, Run
+from alkstore_django.models import Metadata
 from alkstore_django.testing import drain
 from alkstore_django.turns import Renewal, Verdict
 from tests import factories
@@ -255,38 +255,6 @@ def test_the_backend() -> None:
     with pytest.raises(ValueError, match="reserved"):
         running.raw_metadata["_n"] = 2
         backend.save_metadata(running)
-
-
-# -- tidying ------------------------------------------------------------------------------------------
-
-
-def test_rows_of_jobs_that_nobody_knows_are_swept() -> None:
-    live, dead, done, expired = (
-        factories.live(),
-        factories.dead(9001),
-        factories.run(9002),
-        factories.run(9003),
-    )
-    change(9003, model=Run, expires_at=at(-1))
-    for job_id in (live, dead, done, expired, 9004):
-        Metadata.objects.create(job_id=job_id, value="{}")
-    assert metadata.sweep("default") == (0, 2)
-    assert set(rows()) == {live, dead, done}
-    DeadJob.objects.all().delete()
-    assert metadata.sweep("default") == (0, 1)
-    assert metadata.sweep("default") == (0, 0)
-
-
-def test_a_sweep_looks_at_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(metadata, "BATCH", 2)
-    live = factories.live()
-    first = live + 1_000
-    for job_id in (live, *range(first, first + 4)):
-        Metadata.objects.create(job_id=job_id, value="{}")
-    assert metadata.sweep("default") == (first, 1)
-    assert metadata.sweep("default", first) == (first + 2, 2)
-    assert metadata.sweep("default", first + 2) == (0, 1)
-    assert set(rows()) == {live}
 
 
 @pytest.mark.only("postgresql", "mysql")

@@ -96,6 +96,13 @@ class Command(ProcessCommand):
             help="Leave the schedules to other processes. With --batch it does in any case.",
         )
         add(
+            "--no-maintenance",
+            dest="maintenance",
+            action="store_false",
+            help="Leave the deletion of what was kept for long enough to other processes, or to alkprune. "
+            "With --batch it does in any case.",
+        )
+        add(
             "--visibility-timeout",
             type=positive,
             metavar="SECONDS",
@@ -151,6 +158,7 @@ class Command(ProcessCommand):
             "queues": given["queue"],
             "excluded": given["exclude_queue"],
             "scheduler": given["scheduler"] and not given["batch"],
+            "maintenance": given["maintenance"] and not given["batch"],
             "worker_id": self.worker_id(worker_id),
             "health_file": self.own_path(given["health_file"]),
             **{name: spread(given[name]) for name in ("max_tasks", "max_seconds", "max_rss")},
