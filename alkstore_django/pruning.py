@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol
 
-from . import pauses, sweeps, workers
+from . import locks, pauses, rate_limits, sweeps, workers
 from .models.pruning import FIRST
 from .retention import Ends, Rule, pruning
 
@@ -91,16 +91,15 @@ class KeyWalk:
 
 
 class Sweep:
-    """A kind of which all that is over goes in one step, for there are few of it."""
+    """A kind of which there are few, and which looks after itself; until nothing is found any more."""
 
-    def __init__(self, using: str, sweep: Callable[[str], int], most: int | None = None) -> None:
+    def __init__(self, using: str, sweep: Callable[[str], int]) -> None:
         self._using = using
         self._sweep = sweep
-        self._most = most
 
     def step(self) -> Step:
         deleted = self._sweep(self._using)
-        return Step(deleted, self._most is None or deleted < self._most)
+        return Step(deleted, not deleted)
 
 
 class Steps(Protocol):
@@ -117,11 +116,15 @@ def walk(using: str, rule: Rule, most: int = MOST) -> Steps:
 
 
 SWEEPS: dict[str, Callable[[str], int]] = {
+    "locks": locks.sweep_expired,
+    "rates": rate_limits.sweep_old,
     "workers": workers.forget_stale,
     "pauses": pauses.forget_ended,
 }
 
 COUNTS: dict[str, Callable[[str], int]] = {
+    "locks": locks.count_expired,
+    "rates": rate_limits.count_old,
     "keys": sweeps.count_keys,
     "workers": workers.count_stale,
     "pauses": pauses.count_ended,

@@ -86,6 +86,11 @@ def sweep_old(using: str) -> int:
     return _limits(using).sweep_ended(MARGIN, BATCH)
 
 
+def count_old(using: str) -> int:
+    """How many rows ``sweep_old`` would delete in all."""
+    return _limits(using).count_ended(MARGIN)
+
+
 def _note_period(using: str, name: str, per: int, *, opened: bool) -> None:
     """Write down how long the windows of a name are, the first time here, and with each new window: the note
     may be gone by then, together with the windows before."""

@@ -52,6 +52,8 @@ KINDS: dict[str, tuple[Ends, str | None]] = {
     "results": (Ends.EXPIRY, "RESULT_TTL"),
     "runs": (Ends.EXPIRY, "RESULT_TTL"),
     **{kind: (Ends.AGE, setting) for kind, setting in AGED.items()},
+    "locks": (Ends.EXPIRY, None),
+    "rates": (Ends.EXPIRY, None),
     "history": (Ends.ORPHAN, None),
     "metadata": (Ends.ORPHAN, None),
     "keys": (Ends.ORPHAN, None),

@@ -111,6 +111,10 @@ class LockManager(SQLManager):
 
         return in_transaction(self.database, sweep)
 
+    def count_ended(self, margin: int) -> int:
+        """How many such locks there are."""
+        return int(self.fetch(self.dialect.count_ended_locks, {"margin": margin})[0][0])
+
     def _take(self, row: dict[str, Any]) -> Hold | None:
         is_taken = self.execute(self.dialect.take_ended_lock, row)
         # Looked for, and not just inserted: that would lock the row of a holder on MariaDB.

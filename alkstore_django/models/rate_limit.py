@@ -79,6 +79,10 @@ class RateLimitManager(SQLManager):
         deleted = sum(self._delete(found[at : at + AT_ONCE], row) for at in range(0, len(found), AT_ONCE))
         return deleted + self._forget_periods(n)
 
+    def count_ended(self, margin: int) -> int:
+        """How many rows there are for it to delete."""
+        return sum(map(int, self.fetch(self.dialect.count_ended, {"margin": margin})[0]))
+
     def _delete(self, windows: list[tuple[Any, ...]], row: dict[str, Any]) -> int:
         terms = []
         params = dict(row)

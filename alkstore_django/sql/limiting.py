@@ -90,6 +90,17 @@ class Limiting(Clauses):
             f"AND w.window_start < {self.now} - p.seconds - %(margin)s LIMIT %(n)s"
         )
 
+    @property
+    def count_ended(self) -> str:
+        """How many of these there are, and how many names have no other windows."""
+        ended = f"w.name = p.name AND w.window_start < {self.now} - p.seconds - %(margin)s"
+        stays = f"w.name = p.name AND w.window_start >= {self.now} - p.seconds - %(margin)s"
+        return (
+            f"SELECT (SELECT COUNT(*) FROM {RATE_PERIODS} p JOIN {RATE_LIMITS} w ON {ended}), "
+            f"(SELECT COUNT(*) FROM {RATE_PERIODS} p "
+            f"WHERE NOT EXISTS (SELECT 1 FROM {RATE_LIMITS} w WHERE {stays}))"
+        )
+
     def delete_ended_windows(self, pairs: str) -> str:
         return (
             f"DELETE FROM {RATE_LIMITS} WHERE ({pairs}) "

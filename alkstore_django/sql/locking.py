@@ -103,6 +103,10 @@ class Locking(Clauses):
         return f"FROM {LOCKS} WHERE expires_at < {self.now} - %(margin)s"
 
     @property
+    def count_ended_locks(self) -> str:
+        return f"SELECT COUNT(*) {self._ended_locks}"
+
+    @property
     def any_ended_lock(self) -> str:
         return f"SELECT 1 {self._ended_locks} LIMIT 1"
 

@@ -11,14 +11,17 @@ from django.db import connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
-from alkstore_django import pauses, queues, retention
+from alkstore_django import locks, pauses, queues, rate_limits, retention
 from alkstore_django.models import (
     Attempt,
     DeadJob,
     Job,
+    Lock,
     Metadata,
     Notification,
     QueueControl,
+    RateLimit,
+    RatePeriod,
     Result,
     Run,
     ScheduledJob,
@@ -217,6 +220,38 @@ def test_keys_of_jobs_that_are_gone() -> None:
     assert queues.cancel(int(first.id))
     assert prune("keys") == {"keys": 1}
     assert UniqueKey.objects.get().job_id == int(second.id)
+
+
+def test_locks_that_ended() -> None:
+    def scenario() -> None:
+        Lock.objects.all().delete()
+        for name, end in (("over", at(-locks.MARGIN - 1)), ("ended", at(-locks.MARGIN)), ("held", at(60))):
+            Lock.objects.create(name=name, owner="o", expires_at=end)
+        assert prune() == {"locks": 1}
+        assert {lock.name for lock in Lock.objects.all()} == {"ended", "held"}
+
+    within_a_second(scenario)
+
+
+def test_windows_that_are_over() -> None:
+    def scenario() -> None:
+        RateLimit.objects.all().delete()
+        RatePeriod.objects.all().delete()
+        margin = rate_limits.MARGIN
+        for name, start in (
+            ("a", margin + 61),
+            ("a", margin + 60),
+            ("b", margin + 61),
+            ("theirs", margin * 9),
+        ):
+            RateLimit.objects.create(name=name, window_start=at(-start))
+        for name in ("a", "b"):
+            RatePeriod.objects.create(name=name, seconds=60)
+        assert prune() == {"rates": 3}
+        assert sorted(RateLimit.objects.values_list("name", flat=True)) == ["a", "theirs"]
+        assert RatePeriod.objects.get().name == "a"
+
+    within_a_second(scenario)
 
 
 def test_workers_and_pauses() -> None:
