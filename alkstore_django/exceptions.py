@@ -19,6 +19,10 @@ class UnknownTask(AlkstoreError):
     """No task of the stored name is registered, or can be imported from an installed app."""
 
 
+class UnknownOutbox(AlkstoreError, ValueError):
+    """No outbox of that name is declared in a module of an installed app."""
+
+
 class TablesMissing(AlkstoreError):
     """The tables are not there: run ``manage.py migrate`` on that database."""
 

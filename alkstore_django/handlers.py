@@ -5,16 +5,18 @@ Those that another program puts there, or ``Queue.enqueue``. ``manage.py alkwork
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
 
 from . import registry
 from .backoff import Backoff, as_backoff
+from .contexts import Hold, JobContext
 from .envelopes import Envelope, is_sealed, unseal
+from .models import alias
 from .names import checked
 from .payloads import decode
 from .values import exception_classes, seconds, span
@@ -39,6 +41,8 @@ class Handler:
     store_result: bool
     result_ttl: int | None
     atomic: bool = False
+    takes_tasks: ClassVar[bool] = False
+    """Whether payloads that look like tasks are its own, too."""
 
     @property
     def module_path(self) -> str:
@@ -48,6 +52,14 @@ class Handler:
     def call(self, *args: Any) -> Any:
         """Call the function here and now, a coroutine function too."""
         return async_to_sync(self.func)(*args) if iscoroutinefunction(self.func) else self.func(*args)
+
+    def is_in(self, database: str) -> bool:
+        """Whether payloads of that database are for it."""
+        return alias(self.using) == database
+
+    def arguments(self, claim: Any, hold: Hold, args: Sequence[Any], key: str | None) -> list[Any]:
+        """What the function gets: the payload, after its context if it takes one."""
+        return [JobContext(claim, hold), *args] if self.takes_context else list(args)
 
     async def acall(self, *args: Any) -> Any:
         return await (self.func if iscoroutinefunction(self.func) else sync_to_async(self.func))(*args)
@@ -103,7 +115,9 @@ def handler(
 def of_claim(claim: Any) -> Handler | None:
     """The handler that a claimed job is for; ``None`` for a task, and in a queue without one."""
     found: Handler | None = registry.handler(claim.queue)
-    return None if found is None or is_sealed(claim.payload) else found
+    if found is None or (is_sealed(claim.payload) and not found.takes_tasks):
+        return None
+    return found
 
 
 def read(claim: Any) -> tuple[Envelope, Handler | None]:

@@ -34,7 +34,7 @@ def named_queues(using: str) -> set[str]:
 
 def handled_queues(using: str) -> set[str]:
     """The queues of that database that have a handler."""
-    return {each.queue_name for each in handlers() if alias(each.using) == using}
+    return {each.queue_name for each in handlers() if each.is_in(using)}
 
 
 def databases() -> list[str]:

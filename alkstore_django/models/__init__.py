@@ -6,10 +6,12 @@ from .arrival import Arrival
 from .attempt import Attempt
 from .claim import Claim
 from .dead import DeadJob, DeadJobManager, Letter
+from .inbox import InboxManager, InboxMessage
 from .job import Job, JobManager, alias
 from .lock import Hold, Lock, LockManager, LockToken
 from .metadata import Metadata, MetadataManager
 from .notification import Notification, NotificationManager
+from .outbox import Blocked, Lined, OutboxEvent, OutboxKey, OutboxManager, Place
 from .pruning import PruningManager
 from .rate_limit import Counted, RateLimit, RateLimitManager, RatePeriod
 from .result import Result, ResultManager
@@ -30,6 +32,7 @@ from .worker import QueueControl, QueueControlManager, WorkerProcess, WorkerProc
 __all__ = [
     "Arrival",
     "Attempt",
+    "Blocked",
     "Claim",
     "Counted",
     "DeadJob",
@@ -38,9 +41,12 @@ __all__ = [
     "Entry",
     "FOREIGN",
     "Hold",
+    "InboxManager",
+    "InboxMessage",
     "Job",
     "JobManager",
     "Letter",
+    "Lined",
     "Lock",
     "LockManager",
     "LockToken",
@@ -49,6 +55,10 @@ __all__ = [
     "Notification",
     "NotificationManager",
     "PruningManager",
+    "OutboxEvent",
+    "OutboxKey",
+    "OutboxManager",
+    "Place",
     "QueueControl",
     "QueueControlManager",
     "RateLimit",

@@ -138,6 +138,7 @@ class DeadJobManager(SQLManager):
         """Both ids go into the history of both, so that either finds the other."""
         logger.warning("Job id=%s is now id=%s: its id was taken.", old_id, new_id)
         self.execute(self.dialect.rename_run, {"id": old_id, "new_id": new_id})
+        self.execute(self.dialect.rename_event, {"id": old_id, "new_id": new_id})
         self._attempts().record_event(old_id, Attempt.RENUMBERED, other_id=new_id)
         self._attempts().record_event(new_id, Attempt.RENUMBERED, other_id=old_id)
 

@@ -20,6 +20,7 @@ from .cleaning import Cleaning
 from .execution import Assignment
 from .executors import Executors
 from .hand import Hand
+from .kinds import Kind
 from .lapsed import LapsedJobs
 from .lookout import Lookout
 from .losses import Losses
@@ -30,6 +31,7 @@ from .plan import Plan
 from .reconciliation import reconcile
 from .records import Records
 from .registration import Registration
+from .relays import Relays
 from .rooms import NOTHING, Order, Rooms
 
 
@@ -52,6 +54,7 @@ class Clerk:
         self.cleaning = Cleaning(options.using, self.worker_id) if options.maintenance else None
         self.rooms = Rooms(self.plan, executors, options.prefetch)
         self.records = Records(options.using, executors.kinds)
+        self.relays = Relays(options.using)
         self.closed = False
         """Whether to claim nothing any more: the worker stops."""
         self.drained = False
@@ -77,8 +80,11 @@ class Clerk:
         order, renewals = self._order(orders), self.hand.renewals()
         if worked := bool(self.hand.outcomes or renewals or order.room):
             self._settle_and_claim(renewals, order)
+        if self.relays.move_on():
+            self.rooms.promising |= set(Kind)
         self.hand.heartbeats.answer(self.hand.leases)
-        if self.options.batch and not worked and not self.hand.is_busy and self._is_drained():
+        is_idle = not (worked or self.hand.is_busy or self.relays.are_busy)
+        if self.options.batch and is_idle and self._is_drained():
             self.drained = True
             self.pauses.tell_what_is_left()
         if orders:
@@ -101,6 +107,7 @@ class Clerk:
             self.hand.leases.renewed(renewal.claim, renewal.extend)
         for outcome in self.hand.settled(outcomes, turn.lost):
             job_log.ended(outcome)
+        self.relays.settled(outcomes)
         self._notice_its_end()
         if order.room:
             self.lookout.claimed(order.wishes, len(turn.claims))
@@ -128,7 +135,7 @@ class Clerk:
         late = [claim for claim in claims if waited >= visibility[claim.queue]]
         self.hand.put_back(late)  # unless others have them by now
         fresh = [claim for claim in claims if claim not in late]
-        hand, told = self.hand, self.records.of(fresh)
+        hand, told, keys = self.hand, self.records.of(fresh), self.relays.keys_of(fresh)
         assignments = [
             Assignment(
                 claim,
@@ -136,6 +143,7 @@ class Clerk:
                 history.get(claim.id, ()),
                 Hold(hand.heartbeats.ask),
                 told.get(claim.id, ()),
+                keys.get(claim.id),
             )
             for claim in fresh
         ]
@@ -199,7 +207,7 @@ class Clerk:
     def next_deadline(self) -> float:
         """Seconds until something of what it has in hand wants a turn."""
         in_hand = (self.hand.leases.next_due(), self.hand.atomics.next_due(), self.losses.due_in())
-        dues = (self.rooms.stalls_in(), self.plan.next_look(), self.pauses.next_look())
+        dues = (self.rooms.stalls_in(), self.plan.next_look(), self.pauses.next_look(), self.relays.due_in())
         cleaning = self.cleaning.due_in() if self.cleaning and not self.closed else math.inf
         return min(*in_hand, *dues, self.registration.due_in(), cleaning)
 

@@ -13,7 +13,7 @@ from logging import getLogger
 from typing import Any
 
 from alkstore_django import alterations, handlers, origins
-from alkstore_django.contexts import Hold, JobContext
+from alkstore_django.contexts import Hold
 from alkstore_django.envelopes import Envelope
 from alkstore_django.exceptions import TaskInterrupted, TaskTimedOut, UndecodablePayload
 from alkstore_django.failures import from_exception, of
@@ -47,6 +47,8 @@ class Assignment:
     hold: Hold = field(default_factory=Hold, compare=False)
     metadata: tuple[str | bytes | None, ...] = ()
     """What was saved of it before, if somebody has looked."""
+    key: str | None = None
+    """That of an event of an outbox."""
 
 
 def execute(assignment: Assignment, watch: Watch) -> Outcome:
@@ -171,7 +173,7 @@ class Execution:
             return self.envelope.args
         hold = self.assignment.hold
         if self.handler:
-            return [JobContext(self.claim, hold), *self.envelope.args]
+            return self.handler.arguments(self.claim, hold, self.envelope.args, self.assignment.key)
         return [self.observation.context(hold, self.record), *self.envelope.args]
 
     def keep_metadata(self) -> None:

@@ -6,9 +6,10 @@ import time
 from collections.abc import Callable
 from logging import getLogger
 
-from alkstore_django import sweeps
+from alkstore_django import event_lines, sweeps
 
 from .plan import Plan
+from .relays import skipping
 
 logger = getLogger("alkstore_django.worker")
 
@@ -42,6 +43,8 @@ class Maintenance:
         self._looked_at: dict[str, int] = {}
         self._told: dict[str, float] = {}
         self._chores = [Chore(2.0, self._sweep), Chore(1.0, self._sweep_untasked)]
+        self._chores.append(Chore(10.0, self._sweep_events))
+        self._events_until = 0
 
     def run_due(self) -> None:
         for chore in self._chores:
@@ -51,7 +54,8 @@ class Maintenance:
     def run_all(self) -> None:
         """Everything, to the end, whether due or not: before a draining worker calls its queues empty."""
         self._looked_at.clear()
-        for sweep in (self._sweep, self._sweep_untasked):
+        self._events_until = 0
+        for sweep in (self._sweep, self._sweep_untasked, self._sweep_events):
             while sweep():
                 pass
 
@@ -63,6 +67,13 @@ class Maintenance:
             if moved:
                 logger.warning("Jobs of queue=%s expired or ran out of attempts: %s.", queue, moved)
         return has_more
+
+    def _sweep_events(self) -> bool:
+        after = self._events_until
+        self._events_until, _ = event_lines.sweep(self._using, after, skipping())
+        if not self._events_until:
+            event_lines.sweep_keys(self._using)
+        return self._events_until > 0
 
     def _sweep_untasked(self) -> bool:
         for queue in self._plan.queues:

@@ -15,6 +15,7 @@ from .locking import Locking
 from .looking import Looking
 from .notifying import Notifying
 from .operating import Operating
+from .relaying import Relaying
 from .retaining import Retaining
 from .scheduling import Scheduling
 from .telling import Telling
@@ -34,6 +35,7 @@ class Dialect(
     Scheduling,
     Notifying,
     Retaining,
+    Relaying,
 ):
     """A correct answer for any database with ``FOR UPDATE SKIP LOCKED``; subclasses do better."""
 

@@ -192,9 +192,13 @@ class Clauses:
         a row of that key."""
         return f"{self._insert(table, names, values)} ON CONFLICT DO NOTHING"
 
-    def upsert_by(self, table: str, names: Sequence[str], values: str, update: str) -> str:
-        """INSERT of one row; where there is one of that key, the columns are changed as ``update`` says."""
-        return f"{self._insert(table, names, values)} ON CONFLICT ({names[0]}) DO UPDATE SET {update}"
+    def upsert_by(self, table: str, names: Sequence[str], values: str, update: str, keys: int = 1) -> str:
+        """INSERT of one row; where there is one of that key, the columns are changed as ``update`` says.
+
+        The key is the first ``keys`` of the columns.
+        """
+        key = ", ".join(names[:keys])
+        return f"{self._insert(table, names, values)} ON CONFLICT ({key}) DO UPDATE SET {update}"
 
     @staticmethod
     def _insert(table: str, names: Sequence[str], values: str) -> str:

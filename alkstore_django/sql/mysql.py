@@ -50,7 +50,7 @@ class MySQLDialect(Dialect):
         updates = ", ".join(f"{column} = VALUES({column})" for column in names[1:])
         return f"INSERT INTO {table} ({', '.join(names)}) {source} ON DUPLICATE KEY UPDATE {updates}"
 
-    def upsert_by(self, table: str, names: Sequence[str], values: str, update: str) -> str:
+    def upsert_by(self, table: str, names: Sequence[str], values: str, update: str, keys: int = 1) -> str:
         return f"{self._insert(table, names, values)} ON DUPLICATE KEY UPDATE {update}"
 
     def insert_new(self, table: str, names: Sequence[str], values: str = "") -> str:
@@ -61,6 +61,7 @@ class MySQLDialect(Dialect):
     division = "DIV"
     counts_calls_in_one_statement = False  # there is no condition, and full counts as changed
     picks_locks_first = True
+    deletes_with_limit = True
 
     @property
     def count_call(self) -> str:

@@ -18,6 +18,7 @@ from alkstore_django.runtime.execution import Assignment, crashed, undecodable
 from alkstore_django.runtime.kinds import Kind, Kinds
 from alkstore_django.runtime.leases import Leases
 from alkstore_django.runtime.options import new_worker_id
+from alkstore_django.runtime.relays import Relays
 from alkstore_django.runtime.watch import Watch
 from alkstore_django.turns import Outcome, Verdict, Wish
 
@@ -43,6 +44,7 @@ class InlineWorker:
             using, Leases(self.worker_id, lambda claim: VISIBILITY), lambda claim: VISIBILITY
         )
         self._kinds = Kinds()
+        self._relays = Relays(using)
 
     def __enter__(self) -> InlineWorker:
         return self
@@ -99,7 +101,8 @@ class InlineWorker:
     def run(self, claim: Claim) -> Ran:
         """Run a claimed job and write how it ended. ``KeyboardInterrupt`` goes through, the job put back."""
         history = turns.history(self.using, [claim]).get(claim.id, ())
-        assignment = Assignment(claim, self._atomics, history, Hold(self._renew))
+        key = self._relays.keys_of([claim]).get(claim.id)
+        assignment = Assignment(claim, self._atomics, history, Hold(self._renew), key=key)
         try:
             with intact():
                 outcome, execution = _context().run(self._execute, assignment)
@@ -107,6 +110,8 @@ class InlineWorker:
             self._settle(Outcome(claim, Verdict.INTERRUPT))
             raise
         is_lost = not outcome.is_written and not self._settle(outcome)
+        self._relays.settled([outcome])
+        self._relays.move_on()
         return ran(self.using, outcome, execution, getattr(execution, "error", None), is_lost=is_lost)
 
     def _execute(self, assignment: Assignment) -> tuple[Outcome, Any]:

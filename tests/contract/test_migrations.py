@@ -28,7 +28,7 @@ OURS = {
     tables.SCHEDULE_OPTIONS,
 }
 OURS |= {tables.METADATA, tables.UNIQUE_KEYS, tables.SCHEDULED_JOBS}
-OURS |= {tables.LOCK_TOKENS, tables.RATE_PERIODS}
+OURS |= {tables.LOCK_TOKENS, tables.RATE_PERIODS, tables.OUTBOX_KEYS, tables.OUTBOX_EVENTS, tables.INBOX}
 
 
 @pytest.fixture

@@ -29,6 +29,11 @@ class Command(ProcessCommand):
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
+        self.add_queue_arguments(parser)
+        self.add_worker_arguments(parser)
+
+    def add_queue_arguments(self, parser: ArgumentParser) -> None:
+        """What is served."""
         add = parser.add_argument
         add(
             "--queue",
@@ -45,6 +50,16 @@ class Command(ProcessCommand):
             metavar="NAMES",
             help="Queues not to serve, whatever else is said; as for --queue.",
         )
+        add(
+            "--no-scheduler",
+            dest="scheduler",
+            action="store_false",
+            help="Leave the schedules to other processes. With --batch it does in any case.",
+        )
+
+    def add_worker_arguments(self, parser: ArgumentParser) -> None:
+        """How it is served."""
+        add = parser.add_argument
         add("--database", help="Alias of the database. Default: the one that TASKS names.")
         self.add_process_arguments(parser)
         add("--threads", type=positive, default=4, help="Tasks at the same time (default: 4).")
@@ -88,12 +103,6 @@ class Command(ProcessCommand):
             dest="listen",
             action="store_false",
             help="Let the database not wake the worker: it only looks.",
-        )
-        add(
-            "--no-scheduler",
-            dest="scheduler",
-            action="store_false",
-            help="Leave the schedules to other processes. With --batch it does in any case.",
         )
         add(
             "--no-maintenance",
