@@ -130,9 +130,9 @@ class ScheduleActions(ReadOnlyAdmin):
             "question": QUESTIONS[action],
             "yes": ANSWERS[action],
             "action": action,
-            "checkbox_name": ACTION_CHECKBOX_NAME,
-            "names": [row.name for row in shown],
+            "hidden": [(ACTION_CHECKBOX_NAME, row.name) for row in shown],
             "more_than": AT_ONCE if len(rows) > AT_ONCE else None,
+            "heads": [_("schedule"), _("when"), _("task"), _("next")],
             "rows": [
                 (
                     display.storable(row.name),
@@ -143,7 +143,7 @@ class ScheduleActions(ReadOnlyAdmin):
                 for row in shown
             ],
         }
-        return TemplateResponse(request, "admin/alkstore_django/scheduledtask/confirmation.html", context)
+        return TemplateResponse(request, "admin/alkstore_django/confirmation.html", context)
 
 
 UNDONE: dict[str, Callable[[int], str]] = {

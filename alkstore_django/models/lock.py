@@ -70,9 +70,10 @@ class LockManager(SQLManager):
         row = {"name": name, "owner": owner}
         return retrying(self.database, lambda: self.execute(self.dialect.release_lock, row)) > 0
 
-    def force(self, name: str) -> bool:
-        """Take it away from whoever holds it; whether somebody did."""
-        return retrying(self.database, lambda: self.execute(self.dialect.force_lock, {"name": name})) > 0
+    def force(self, name: str, owner: str) -> bool:
+        """Take it away from who holds it; whether that one did."""
+        row = {"name": name, "owner": owner}
+        return retrying(self.database, lambda: self.execute(self.dialect.force_lock, row)) > 0
 
     def holder(self, name: str) -> tuple[str, int, int] | None:
         """The owner, the end in Unix seconds, and for how many seconds more: at 0 and below the lock is free

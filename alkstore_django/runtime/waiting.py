@@ -35,7 +35,7 @@ def until(
     Raises ``TimeoutError`` when that was in vain for so long (``None``: for ever), ``RuntimeError`` in a
     transaction, and what ``has_ended`` raises.
     """
-    _refuse_in_transaction(using)
+    refuse_in_transaction(using)
     left = _countdown(seconds)
     while not has_ended():
         _refuse_in_test_case(using)
@@ -61,7 +61,7 @@ async def auntil(
     or_result: bool = False,
 ) -> None:
     """``until``, awaited: no thread waits for each job."""
-    await sync_to_async(_refuse_in_transaction)(using)
+    await sync_to_async(refuse_in_transaction)(using)
     left = _countdown(seconds)
     loop = asyncio.get_running_loop()
     while not await has_ended():
@@ -92,7 +92,7 @@ def _timed_out(job_id: int, seconds: float | None) -> TimeoutError:
     return TimeoutError(f"Job id={job_id} has not ended within {seconds:g} s.")
 
 
-def _refuse_in_transaction(using: str) -> None:
+def refuse_in_transaction(using: str) -> None:
     """It would wait for what it hinders: a job of this transaction is not there before the commit, at
     REPEATABLE READ its end is never seen, and on SQLite no worker could write it."""
     connection = connections[using]

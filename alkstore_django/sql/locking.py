@@ -68,7 +68,7 @@ class Locking(Clauses):
 
     @property
     def force_lock(self) -> str:
-        return f"DELETE FROM {LOCKS} WHERE name = %(name)s AND expires_at > {self.now}"
+        return f"{self.release_lock} AND expires_at > {self.now}"
 
     # -- fencing tokens ---------------------------------------------------------------------------
 

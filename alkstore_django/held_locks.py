@@ -1,0 +1,113 @@
+"""``HeldLock``: a named lock in the hands of who has it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+
+from asgiref.sync import sync_to_async
+
+from .models import Hold, Lock, LockManager
+from .values import seconds
+
+
+class HeldLock:
+    """One acquisition of a lock. Made by ``lock``; safe to use from several threads.
+
+    ``token`` is a number that is larger than that of every acquisition of the same name before: hand it to
+    what the lock protects, and let that refuse a smaller one than it has seen.
+    """
+
+    def __init__(self, name: str, owner: str, ttl: int, using: str, hold: Hold) -> None:
+        self.name = name
+        self.owner = owner
+        self.ttl = ttl
+        self.using = using
+        self.token = hold.token
+        self._hold = hold
+        self._is_lost = False
+        self._is_released = False
+        self._let_go: Callable[[], object] = lambda: None
+
+    def __repr__(self) -> str:
+        state = "released" if self._is_released else "lost" if self.lost else f"until {self.expires_at}"
+        return f"<HeldLock {self.name!r} by {self.owner!r}, {state}>"
+
+    @property
+    def expires_at(self) -> datetime:
+        """When it ends without a renewal, in UTC, by the database's clock: at that second it is free."""
+        return datetime.fromtimestamp(self._hold.expires_at, tz=UTC)
+
+    @property
+    def seconds_left(self) -> float:
+        """For how many seconds more it holds, by the clock of this process; not below 0. Asks nobody."""
+        return max(0.0, self._hold.until - time.monotonic())
+
+    @property
+    def lost(self) -> bool:
+        """Whether it is not ours any more: a renewal was refused, or its time is over. Asks nobody.
+
+        ``False`` does not mean that it will be ours a moment later: that is what ``token`` is for. What was
+        released in time is not lost.
+        """
+        return self._is_lost or (not self._is_released and self.seconds_left <= 0)
+
+    @property
+    def is_released(self) -> bool:
+        """Whether ``release`` was called."""
+        return self._is_released
+
+    def renew(self, ttl: int | float | timedelta | None = None) -> bool:
+        """Hold it for ``ttl`` seconds from now, by default as many as before; ``False`` if it is lost.
+
+        A lock whose time is over is not renewed, even if nobody has taken it: acquire it again. Raises
+        ``TypeError`` or ``ValueError`` for a bad ``ttl``.
+        """
+        span = self.ttl if ttl is None else seconds("ttl", ttl, low=1)
+        if self._is_lost or self._is_released:
+            return False
+        hold = _locks(self.using).extend(self.name, self.owner, span)
+        if hold is None:
+            self._is_lost = not self._is_released  # meanwhile, by another thread
+            return False
+        self._hold, self.ttl = hold, span
+        return True
+
+    def release(self) -> bool:
+        """Give it back. ``False`` if there was nothing to give back: it was lost, or released before."""
+        if self._is_released:
+            return False
+        self._is_released = True
+        is_over = self.seconds_left <= 0
+        try:
+            self._let_go()
+            was_there = _locks(self.using).release(self.name, self.owner)
+        except BaseException:
+            self._is_released = False
+            raise
+        self._is_lost = self._is_lost or is_over or not was_there
+        return not self._is_lost
+
+    arenew = sync_to_async(renew)
+    arelease = sync_to_async(release)
+
+    # -- for who renews it by itself ----------------------------------------------------------------
+
+    def on_release(self, let_go: Callable[[], object]) -> None:
+        """Call it at the release, before the lock is given back."""
+        self._let_go = let_go
+
+    def give_up(self) -> None:
+        """It could not be renewed in time."""
+        self._is_lost = not self._is_released
+
+
+def take(using: str, name: str, owner: str, ttl: int, *, is_new: bool) -> HeldLock | None:
+    """Take a lock once; ``None`` if somebody else has it. ``is_new``: the owner has no lock yet."""
+    hold = _locks(using).take(name, owner, ttl, is_new=is_new)
+    return None if hold is None else HeldLock(name, owner, ttl, using, hold)
+
+
+def _locks(using: str) -> LockManager:
+    return Lock.objects.db_manager(using)
