@@ -10,7 +10,7 @@ from alkstore_django.locks import lock
 from alkstore_django.models import Lock, LockToken
 from tests import factories
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
 
 def token(name: str = "l", **options: str) -> int:

@@ -21,7 +21,8 @@ from alkstore_django.locks import HeldLock, lock
 from alkstore_django.models import Lock
 from tests import factories
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+pytestmark = pytest.mark.django_db(databases=["default", "other"])
+committed = pytest.mark.django_db(transaction=True)
 
 
 def taken_by_another(name: str = "l", seconds: int = 60) -> None:
@@ -282,6 +283,7 @@ def test_a_function_that_calls_itself_is_not_let_in_twice() -> None:
     assert stored() is None
 
 
+@committed
 def test_concurrent_calls_have_acquisitions_of_their_own() -> None:
     """One holds it while the others are refused, and its end is not theirs."""
     inside, go_on = threading.Event(), threading.Event()
@@ -347,6 +349,7 @@ def test_a_block_whose_lock_is_taken_away_goes_on(caplog: Any) -> None:
     assert stored() == ("another", pytest.approx(60, abs=3))
 
 
+@committed
 def test_a_database_that_is_away_at_the_end_does_not_undo_what_was_done(
     caplog: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
