@@ -36,6 +36,7 @@ TWO_COMMANDS = ["pip install tox && tox run -e demo", "pip install tox && tox ru
 PAGE_OF = {
     "alkimport": "docs/from-django-tasks-db.md",
     "alkprune": "docs/maintenance.md",
+    "alklock": "docs/locks.md",
     "alkschedule": "docs/schedules.md",
     "alkworker": "docs/worker.md",
 }
