@@ -9,7 +9,7 @@ import django
 
 from .database import VENDORS, fresh_database
 
-PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick")
+PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick", "locks")
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     with fresh_database(options.database):
         from django.db import connection
 
-        from . import claim, drain, enqueue, growth, idle, latency, tick, wake
+        from . import claim, drain, enqueue, growth, idle, latency, locks, tick, wake
 
         connection.ensure_connection()
         version = ".".join(map(str, connection.get_database_version()))
@@ -38,6 +38,7 @@ def main() -> None:
             "idle": idle.run,
             "growth": growth.run,
             "tick": tick.run,
+            "locks": locks.run,
         }
         for part in options.parts or PARTS:
             runs[part](options.quick)

@@ -362,6 +362,44 @@ MUTATIONS = (
         "expired = [claim for claim, has_expired in lapsed if has_expired]",
         "expired = []",
     ),
+    Mutation(
+        "a lock is taken from who holds it",
+        "sql/locking.py",
+        'f"WHERE name = %(name)s AND expires_at <= {self.now}"',
+        'f"WHERE name = %(name)s"',
+    ),
+    Mutation(
+        "a lock that has ended is renewed",
+        "sql/locking.py",
+        'f"WHERE name = %(name)s AND owner = %(owner)s AND expires_at > {self.now}"',
+        'f"WHERE name = %(name)s AND owner = %(owner)s"',
+    ),
+    Mutation(
+        "a token comes again when a clock is set back",
+        "sql/locking.py",
+        "{self.greatest}({LOCK_TOKENS}.token + 1, {self.microseconds})",
+        "{self.microseconds}",
+    ),
+    Mutation(
+        "a full window counts",
+        "sql/limiting.py",
+        'f"SET count = {RATE_LIMITS}.count + 1 WHERE {RATE_LIMITS}.count < %(limit)s RETURNING count"',
+        'f"SET count = {RATE_LIMITS}.count + 1 RETURNING count"',
+        ("sqlite", "postgresql"),
+    ),
+    Mutation(
+        "a full window counts, with MariaDB",
+        "sql/mysql.py",
+        "AND window_start = {self.window} AND count < %(limit)s",
+        "AND window_start = {self.window}",
+        ("mysql",),
+    ),
+    Mutation(
+        "a running window is swept",
+        "sql/limiting.py",
+        'f"AND window_start < {self.now} - {longest}"',
+        '""',
+    ),
 )
 
 

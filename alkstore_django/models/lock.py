@@ -117,13 +117,14 @@ class LockManager(SQLManager):
         return int(self.fetch(self.dialect.count_ended_locks, {"margin": margin})[0][0])
 
     def _take(self, row: dict[str, Any]) -> Hold | None:
-        is_taken = self.execute(self.dialect.take_ended_lock, row)
-        # Looked for, and not just inserted: that would lock the row of a holder on MariaDB.
-        if not is_taken and not self.fetch(self.dialect.lock_holder, row):
-            is_taken = self.execute(self.dialect.insert_lock, row)
+        dialect = self.dialect
+        is_taken = self.execute(dialect.take_ended_lock, row)
+        # Looked for, and not just inserted: on MariaDB that would lock the row of a holder.
+        if not is_taken and (dialect.has_one_writer or not self.fetch(dialect.lock_holder, row)):
+            is_taken = self.execute(dialect.insert_lock, row)
         if not is_taken:
             return None
-        self.execute(self.dialect.give_token, row)
+        self.execute(dialect.give_token, row)
         return self._own(row)
 
     def _extend(self, row: dict[str, Any]) -> Hold | None:

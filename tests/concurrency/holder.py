@@ -8,7 +8,9 @@ from __future__ import annotations
 import sys
 import time
 
-from tests.concurrency.contender import NAME, Resource, lock
+from tests.concurrency.contender import NAME, Resource  # which sets Django up
+
+from alkstore_django.locks import lock  # isort: skip
 
 
 def main(directory: str, ttl: str) -> None:

@@ -63,7 +63,7 @@ def test_at_a_strict_isolation(workers: Workers, tmp_path: Path, isolation: str)
 
 
 def test_a_frozen_holder_finds_out(workers: Workers, tmp_path: Path) -> None:
-    frozen = workers.run("-m", "tests.concurrency.holder", tmp_path, 2)
+    frozen = workers.run("-m", "tests.concurrency.holder", tmp_path, 6)
     frozen.wait_for("^holds ")
     first = locks.holder(NAME)
     assert first is not None
@@ -79,7 +79,7 @@ def test_a_frozen_holder_finds_out(workers: Workers, tmp_path: Path) -> None:
 
 
 def test_a_killed_holder_is_waited_for_as_long_as_its_time(workers: Workers, tmp_path: Path) -> None:
-    killed = workers.run("-m", "tests.concurrency.holder", tmp_path, 3)
+    killed = workers.run("-m", "tests.concurrency.holder", tmp_path, 6)
     killed.wait_for("^holds ")
     killed.stop(signal.SIGKILL)
     with pytest.raises(locks.LockHeld):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import Any
 
 import pytest
 from django.db import connection, transaction
@@ -12,6 +11,7 @@ from django.test import TestCase
 from alkstore_django import locks
 from alkstore_django.locks import LockHeld, lock
 from alkstore_django.models import Lock
+from alkstore_django.runtime import lock_keeper
 from tests import factories
 from tests.processes import wait_until
 
@@ -71,16 +71,17 @@ class TestInTransactions:
         with transaction.atomic():
             lock("l", wait=0).acquire().release()
 
-    def test_it_is_renewed_from_the_commit_on(self) -> None:
+    def test_it_is_renewed_from_the_commit_on(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(lock_keeper.Keeper, "_pause", lambda keeper: 0.05)
         with transaction.atomic():
-            held = lock("l", ttl=3, renew=True).acquire()
+            held = lock("l", renew=True).acquire()
             before = held.expires_at
         wait_until(lambda: held.expires_at > before)
         assert held.release()
 
-    def test_what_was_rolled_back_is_not_renewed(self, caplog: Any) -> None:
+    def test_what_was_rolled_back_is_not_renewed(self) -> None:
         with transaction.atomic():
-            held = lock("l", ttl=3, renew=True).acquire()
+            held = lock("l", renew=True).acquire()
             transaction.set_rollback(True)
         assert not held.release() and held.lost
 

@@ -10,18 +10,9 @@ from typing import Any
 from alkstore_django import schedules
 from alkstore_django.leadership import Leadership, leader
 from tests.interop import honker, tasks
+from tests.interop.functions import ask
 from tests.interop.processes import stop, wait_for
 from tests.interop.shared import SharedFile
-
-CALL = """
-import json, sys, honker
-
-db = honker.open(sys.argv[1])
-with db.transaction() as tx:
-    for sql, params in json.loads(sys.argv[2]):
-        [row] = tx.query(sql, params)
-        print(json.dumps(next(iter(row.values()))))
-"""
 
 LEAD = """
 import asyncio, sys, honker
@@ -32,13 +23,6 @@ asyncio.run(scheduler.run())
 """
 
 BASE = datetime(2026, 3, 2, 12, tzinfo=UTC)
-
-
-def ask(shared: SharedFile, function: str, *params: Any) -> Any:
-    """What a function of honker's answers, called as SQL."""
-    names = ", ".join("?" for _ in params)
-    call = [f"SELECT honker_{function}({names})", params]
-    return json.loads(honker.run(CALL, shared.path, json.dumps([call])))
 
 
 def register(
