@@ -9,7 +9,7 @@ import django
 
 from .database import VENDORS, fresh_database
 
-PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick", "locks")
+PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick", "locks", "prune")
 
 
 def main() -> None:
@@ -23,7 +23,7 @@ def main() -> None:
     with fresh_database(options.database):
         from django.db import connection
 
-        from . import claim, drain, enqueue, growth, idle, latency, locks, tick, wake
+        from . import claim, drain, enqueue, growth, idle, latency, locks, prune, tick, wake
 
         connection.ensure_connection()
         version = ".".join(map(str, connection.get_database_version()))
@@ -39,6 +39,7 @@ def main() -> None:
             "growth": growth.run,
             "tick": tick.run,
             "locks": locks.run,
+            "prune": prune.run,
         }
         for part in options.parts or PARTS:
             runs[part](options.quick)

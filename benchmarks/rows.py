@@ -43,11 +43,18 @@ def dead(n: int, *, queue: str = "default") -> None:
     _insert(tables.DEAD, {"id": "i", "queue": "%s", "payload": "%s"}, n, queue, "nothing", "default")
 
 
-def _insert(table: str, row: dict[str, str], n: int, queue: str, task: str, using: str) -> None:
+def results(n: int, *, expires_in: int) -> None:
+    """Values of twenty characters, which end so many seconds from now."""
+    now = get_dialect(connections["default"]).now
+    row = {"job_id": "i", "value": "'\"abcdefghijklmnopqrst\"'", "expires_at": f"{now} + {expires_in}"}
+    _insert(tables.RESULTS, row, n, None, "nothing", "default")
+
+
+def _insert(table: str, row: dict[str, str], n: int, queue: str | None, task: str, using: str) -> None:
     connection = connections[using]
     series = _SERIES[connection.vendor].format(n=n)
     with connection.cursor() as cursor:
         cursor.execute(
             f"INSERT INTO {table} ({', '.join(row)}) SELECT {', '.join(row.values())} FROM {series} numbers",
-            [queue, PAYLOAD.format(task=task)],
+            [] if queue is None else [queue, PAYLOAD.format(task=task)],
         )

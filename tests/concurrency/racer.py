@@ -24,7 +24,9 @@ django.setup()
 from alkstore_django.cancellation import cancel_many  # noqa: E402
 from alkstore_django.claims import ClaimedJob  # noqa: E402
 from alkstore_django.compat import TaskResultStatus  # noqa: E402
+from alkstore_django.pruning import Pass  # noqa: E402
 from alkstore_django.queues import Queue  # noqa: E402
+from alkstore_django.retention import chosen  # noqa: E402
 from tests.app.tasks import write  # noqa: E402
 
 WORKER = f"racer-{os.getpid()}"
@@ -127,6 +129,17 @@ class Racer:
         for _ in self.until("end"):
             swept += self.queue.sweep_expired()
         return [0] * swept
+
+    def prune(self) -> list[int]:
+        """Delete dead letters that are a minute old, and the history of jobs that are gone; so many zeros."""
+        deleted = 0
+        for _ in self.until("end"):
+            rules = chosen(self.queue.using, ["dead", "history"], {"dead": 60})
+            steps = Pass(self.queue.using, rules, 2)
+            while steps.step():
+                time.sleep(0.002)
+            deleted += steps.deleted["dead"]
+        return [0] * deleted
 
 
 def main(role: str, directory: str, *arguments: str) -> None:

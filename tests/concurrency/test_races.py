@@ -110,3 +110,22 @@ def test_fail_against_sweep(race: Race) -> None:
     assert sorted(DeadJob.objects.values_list("id", flat=True)) == ids
     buried = DeadJob.objects.filter(last_error="expired").count()
     assert buried >= len(swept) and len(failed) + buried == len(ids)
+
+
+def test_requeue_against_retention(race: Race) -> None:
+    """A dead letter is requeued with its history, or it goes with all that belongs to it."""
+    ids = [factories.dead(job_id, race.queue.name, died_at=factories.at(-60)) for job_id in range(1, 401)]
+    lines = (Attempt(job_id=job_id, kind=Attempt.FAILED, ended_at=1) for job_id in ids for _ in range(2))
+    Attempt.objects.bulk_create(lines)
+    race.add("requeue", 2, ",".join(map(str, ids)))
+    race.add("prune", 2)
+    race.start()
+    requeued = race.achieved("requeue")
+    wait_until(lambda: not DeadJob.objects.exists(), *race.racers["prune"], what="no dead letter is left")
+    race.end()
+    pruned = race.achieved("prune")
+    assert len(requeued) + len(pruned) == len(ids)
+    assert requeued and pruned, "one side did it all: nothing was shown"
+    assert sorted(Job.objects.values_list("id", flat=True)) == sorted(requeued)
+    told = Attempt.objects.values_list("job_id", flat=True)
+    assert sorted(told) == sorted(3 * requeued)
