@@ -42,7 +42,7 @@ class Pace:
         self.rows = _fitted(self.rows, seconds, 20, 10_000)
 
     def deleted(self, seconds: float) -> None:
-        self.room = _fitted(self.room, seconds, 1, 8_000_000)
+        self.room = _fitted(self.room, seconds, 1, 4_000_000)
 
 
 def _fitted(size: int, seconds: float, low: int, high: int) -> int:
@@ -72,7 +72,7 @@ class Walk:
             return Step(0, found.is_last)
         deleted = self._rows.delete(self._kind, found.keys, **self._params)
         took = time.monotonic() - looked
-        if found.is_full or took > LIMIT:
+        if found.is_heavy or took > LIMIT:
             pace.deleted(took)
         # What others have locked would be found again, where an index and not a key leads there.
         return Step(deleted, found.is_last or not (deleted or found.upto > FIRST))

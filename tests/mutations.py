@@ -33,6 +33,40 @@ class Mutation(NamedTuple):
 
 MUTATIONS = (
     Mutation(
+        "what has come back meanwhile is deleted with what is over",
+        "sql/retaining.py",
+        'IN ({keys}) AND {found.over}"\n\n    def lock_over',
+        'IN ({keys})"\n\n    def lock_over',
+        ("sqlite",),
+    ),
+    Mutation(
+        "what has come back meanwhile is locked to be deleted",
+        "sql/retaining.py",
+        'IN ({keys}) AND {found.over}"\n            f"{self.skip_locked}"',
+        'IN ({keys})"\n            f"{self.skip_locked}"',
+        SERVERS,
+    ),
+    Mutation(
+        "the maintenance waits for what somebody has locked",
+        "sql/retaining.py",
+        'AND {found.over}"\n            f"{self.skip_locked}"',
+        'AND {found.over}"\n            f"{self.for_update}"',
+        SERVERS,
+    ),
+    Mutation(
+        "dead letters of other programs are deleted",
+        "sql/retaining.py",
+        "if not self.adopts_tables:",
+        "if True:",
+        ("sqlite",),
+    ),
+    Mutation(
+        "the history of a job that was renumbered is lost",
+        "sql/retaining.py",
+        " AND NOT EXISTS ({other})",
+        "",
+    ),
+    Mutation(
         "the end of a claim is not looked at",
         "sql/clauses.py",
         'return f"{self.mine} AND claim_expires_at >= {self.now}"',

@@ -17,12 +17,12 @@ OVERHEAD = 200
 
 class Found(NamedTuple):
     """Keys of what is over, up to where was looked (``upto``); ``is_last``: behind it is nothing more.
-    ``is_full``: there was more than the room allows."""
+    ``is_heavy``: more would have been too many bytes."""
 
     keys: list[int]
     upto: int
-    is_last: bool
-    is_full: bool = False
+    is_last: bool = False
+    is_heavy: bool = False
 
 
 class PruningManager(SQLManager):
@@ -39,15 +39,15 @@ class PruningManager(SQLManager):
         found = self.dialect.kinds[kind]
         if found.by:
             sql, params = self.dialect.over_within(kind), params | {"n": most}
-            keys, is_full = self._taken(sql, params, most, room)
-            return Found(keys, after, not is_full and len(keys) < most, is_full)
+            keys, is_heavy = self._taken(sql, params, most, room)
+            return Found(keys, after, not is_heavy and len(keys) < most, is_heavy)
         upto, count = self.fetch(self.dialect.reach(kind), {"after": after, "n": rows})[0]
         if upto is None:
             return Found([], after, True)
         params |= {"after": after, "upto": upto}
-        keys, is_full = self._taken(self.dialect.over_within(kind), params, most, room)
-        if is_full:
-            return Found(keys, keys[-1], False, True)
+        keys, is_heavy = self._taken(self.dialect.over_within(kind), params, most, room)
+        if is_heavy or len(keys) == most:
+            return Found(keys, keys[-1], is_heavy=is_heavy)
         return Found(keys, int(upto), count < rows or (found.in_order and not keys))
 
     def _taken(self, sql: str, params: dict[str, Any], most: int, room: int) -> tuple[list[int], bool]:
@@ -57,7 +57,7 @@ class PruningManager(SQLManager):
                 keys.append(int(key))
                 room -= int(size) + OVERHEAD
                 if room <= 0 or len(keys) == most:
-                    return keys, True
+                    return keys, room <= 0
         return keys, False
 
     def delete(self, kind: str, keys: Sequence[int], **params: Any) -> int:

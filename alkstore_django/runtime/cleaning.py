@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from logging import getLogger
 
-from django.db import DatabaseError
+from django.db import DatabaseError, Error
 
 from alkstore_django.election import Election
 from alkstore_django.pruning import Pass
@@ -73,7 +73,7 @@ class Cleaning:
         if is_reachable:
             try:
                 self._election.release()
-            except DatabaseError as error:
+            except Error as error:
                 logger.debug("The lock of the maintenance could not be given back: %s", error)
 
     def _work(self, now: float) -> float:
