@@ -1,77 +1,65 @@
-"""Dead letters: what happened to them, and how to give them a new life."""
+"""Dead letters: how to give those that are meant a new life, and what happened to a job before.
+
+Filters are names of queues, and of tasks (as stored, ``*`` for anything): one, or several any of which will
+do; a text that the last error says, in its message or in the path of its class; and when they died, from
+``since`` on and before ``until``: aware datetimes, Unix seconds, or a ``timedelta`` for so long ago. All that
+are given must hold. Bad ones raise ``TypeError`` and ``ValueError`` before any SQL. Times are the database's.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable
 from itertools import islice
-from logging import getLogger
 
-from . import unique
-from .inspection import is_id
-from .keys import Key, of_payload
-from .models import Attempt, DeadJob, Job, Letter, UniqueKey, WorkerProcess
-from .models.base import in_transaction
+from asgiref.sync import sync_to_async
 
-logger = getLogger(__name__)
+from . import reviving
+from .letters import LetterFilter, Moment, asked, find
+from .models import Attempt, alias
+from .values import whole
 
-BATCH = 100
-"""Dead letters that one transaction requeues: short enough for others to get their turn."""
+Names = str | Iterable[str] | None
 
 
-def requeue(using: str, ids: Iterable[int], queue: str | None = None) -> dict[int, int]:
-    """Requeue dead letters (of that queue); the live id of each that was there.
+def requeue(
+    *,
+    queue: Names = None,
+    task: Names = None,
+    error: str | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    limit: int | None = None,
+    everything: bool = False,
+    using: str | None = None,
+) -> int:
+    """Give the dead letters that are meant a new life, by id, at most ``limit``; how many were moved.
 
-    The dead letter of a unique task takes its key again. If another job has it by now, it stays what it
-    is, with a warning in the log.
+    Each batch (``reviving.BATCH``) is a transaction of its own, or a savepoint of the caller's. What somebody
+    else requeues or deletes meanwhile is not counted, nor is what stays since another job has the key of its
+    unique task. Without any filter, ``everything=True`` must say that all are meant.
     """
-    return {old: new for batch in batches(using, ids, queue) for old, new in batch.items()}
+    most = None if limit is None else whole("limit", limit, 1)
+    database = alias(using)
+    wanted = _sure(asked(database, queue, task, error, since, until), everything)
+    found = (letter.id for letter in find(database, wanted))
+    done = 0
+    while ids := list(islice(found, reviving.BATCH if most is None else min(reviving.BATCH, most - done))):
+        done += len(reviving.revive(database, ids, wanted).revived)
+    return done
 
 
-def batches(using: str, ids: Iterable[int], queue: str | None = None) -> Iterator[dict[int, int]]:
-    """The same, ``BATCH`` to a transaction; ``ids`` are read as far as they are needed."""
-    wanted = filter(is_id, ids)
-    # By id: two that requeue the same letters lock them in one order.
-    while batch := sorted(islice(wanted, BATCH)):
-        yield in_transaction(using, partial(_requeue, using, batch, queue))
-
-
-def _requeue(using: str, ids: list[int], queue: str | None) -> dict[int, int]:
-    dead = DeadJob.objects.db_manager(using)
-    letters = [letter for job_id in ids if (letter := dead.lock(job_id, queue))]
-    keys, refused = _take_keys(using, letters)
-    revived = {letter.id: dead.revive(letter.id) for letter in letters if letter.id not in refused}
-    for job_id, new_id in revived.items():
-        if job_id in keys and new_id != job_id:
-            UniqueKey.objects.db_manager(using).rename(keys[job_id].digest, job_id, new_id)
-    if revived:
-        Job.objects.db_manager(using).announce()
-    return revived
-
-
-def _take_keys(using: str, letters: Sequence[Letter]) -> tuple[dict[int, Key], set[int]]:
-    """The keys that unique jobs among these want and have again; and the ids of those that cannot."""
-    wanted = {letter.id: key for letter in letters if (key := of_payload(letter.payload))}
-    if not wanted:
-        return {}, set()
-    now = WorkerProcess.objects.db_manager(using).clock()
-    taken: dict[int, Key] = {}
-    refused: set[int] = set()
-    # By digest: those who take several keys wait for each other in one order.
-    for letter in sorted(letters, key=lambda each: wanted[each.id].digest if each.id in wanted else ""):
-        key = wanted.get(letter.id)
-        if key is None:
-            continue
-        lasts = None if key.seconds is None else letter.created_at + key.seconds - now
-        if lasts is not None and lasts <= 0:
-            continue  # its time is over: it wants the key no more
-        is_taken = key.digest in {each.digest for each in taken.values()}
-        if not is_taken and unique.take_again(using, letter.id, key, lasts):
-            taken[letter.id] = key
-        else:
-            refused.add(letter.id)
-            logger.warning("Dead letter id=%s stays one: another job has its key.", letter.id)
-    return taken, refused
+def count(
+    *,
+    queue: Names = None,
+    task: Names = None,
+    error: str | None = None,
+    since: Moment | None = None,
+    until: Moment | None = None,
+    using: str | None = None,
+) -> int:
+    """How many dead letters are meant; without any filter, how many there are."""
+    database = alias(using)
+    return sum(1 for _ in find(database, asked(database, queue, task, error, since, until)))
 
 
 def history(using: str, job_id: int, n: int = 100) -> list[Attempt]:
@@ -82,3 +70,13 @@ def history(using: str, job_id: int, n: int = 100) -> list[Attempt]:
         renumbered = attempts.filter(job_id__in=found, kind=Attempt.RENUMBERED, other_id__isnull=False)
         found = set(renumbered.values_list("other_id", flat=True)) - ids
     return list(attempts.filter(job_id__in=ids).order_by("-id")[:n])[::-1]
+
+
+def _sure(wanted: LetterFilter, everything: bool) -> LetterFilter:
+    if not wanted and not everything:
+        raise ValueError("Say which dead letters: by a filter, or with everything=True.")
+    return wanted
+
+
+arequeue = sync_to_async(requeue)
+acount = sync_to_async(count)

@@ -14,7 +14,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 
-from . import arrivals, cancellation, claims, dead_letters, inspection
+from . import arrivals, cancellation, claims, inspection, reviving
 from .claims import ClaimedJob
 from .exceptions import UndecodablePayload
 from .failures import of
@@ -226,7 +226,8 @@ class Queue(Pausable):
 
     def requeue(self, ids: Iterable[int]) -> int:
         """Give dead letters of this queue a new life; how many were there. See ``queues.requeue``."""
-        return sum(map(len, dead_letters.batches(self.using, ids, self.name)))
+        found = reviving.batches(self.using, ids, reviving.of_queue(self.name))
+        return sum(len(batch.revived) for batch in found)
 
     def _jobs(self) -> JobManager:
         return Job.objects.db_manager(self.using)
@@ -269,7 +270,7 @@ def requeue(ids: Iterable[int], using: str | None = None) -> dict[int, int]:
 
     Returns the live id of each that was there: its own, or a fresh one if a live job has it by now.
     """
-    return dead_letters.requeue(alias(using), ids)
+    return reviving.requeue(alias(using), ids)
 
 
 acancel = sync_to_async(cancel)

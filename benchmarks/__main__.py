@@ -9,7 +9,8 @@ import django
 
 from .database import VENDORS, fresh_database
 
-PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick", "locks", "prune")
+PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick")
+PARTS += ("locks", "results", "prune")
 
 
 def main() -> None:
@@ -23,7 +24,7 @@ def main() -> None:
     with fresh_database(options.database):
         from django.db import connection
 
-        from . import claim, drain, enqueue, growth, idle, latency, locks, prune, tick, wake
+        from . import claim, drain, enqueue, growth, idle, latency, locks, prune, results, tick, wake
 
         connection.ensure_connection()
         version = ".".join(map(str, connection.get_database_version()))
@@ -38,6 +39,7 @@ def main() -> None:
             "idle": idle.run,
             "growth": growth.run,
             "tick": tick.run,
+            "results": results.run,
             "locks": locks.run,
             "prune": prune.run,
         }

@@ -303,7 +303,7 @@ MUTATIONS = (
         "texts",
     ),
     Mutation("a sweep goes in one transaction", "claims.py", "SWEEP = 500\n", "SWEEP = 500_000\n"),
-    Mutation("a requeue goes in one transaction", "dead_letters.py", "BATCH = 100\n", "BATCH = 100_000\n"),
+    Mutation("a requeue goes in one transaction", "reviving.py", "BATCH = 100\n", "BATCH = 100_000\n"),
     Mutation(
         "two sweeps take the same rows",
         "sql/burying.py",
@@ -313,9 +313,9 @@ MUTATIONS = (
     ),
     Mutation(
         "two requeues take the same letter",
-        "sql/burying.py",
-        'f"{self.for_update}"\n        )\n\n    @property\n    def revive',
-        '""\n        )\n\n    @property\n    def revive',
+        "sql/reviving.py",
+        'f"ORDER BY id{self.for_update}"',
+        'f"ORDER BY id"',
         SERVERS,
     ),
     Mutation(

@@ -37,6 +37,7 @@ PAGE_OF = {
     "alkimport": "docs/from-django-tasks-db.md",
     "alkprune": "docs/maintenance.md",
     "alklock": "docs/locks.md",
+    "alkrequeue": "docs/dead-letters.md",
     "alkschedule": "docs/schedules.md",
     "alkworker": "docs/worker.md",
 }

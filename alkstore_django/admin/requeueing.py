@@ -17,7 +17,7 @@ from django.urls import path, reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
-from alkstore_django import dead_letters
+from alkstore_django import reviving
 from alkstore_django.inspection import is_id
 
 from . import display
@@ -81,7 +81,7 @@ class RequeueAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         ids = ids_in(request.POST.get("ids", "").split(","), strict=True)
         rows = {row.pk: row for row in self.get_queryset(request).filter(pk__in=ids).only("queue")}
-        revived = dead_letters.requeue(self.using, sorted(rows))
+        revived = reviving.requeue(self.using, sorted(rows))
         self._log(request, [rows[job_id] for job_id in revived])
         left = self.get_queryset(request).filter(pk__in=rows.keys() - revived.keys()).count()
         self._tell(request, len(ids), revived, left)

@@ -80,6 +80,20 @@ def delay(text: str) -> timedelta:
         raise ArgumentTypeError(str(error)) from error
 
 
+def ago(text: str) -> datetime | timedelta:
+    """So long ago, from ``90s``, ``10m``, ``2h`` or ``1d``; or a moment, as ``point`` reads it."""
+    return timedelta(seconds=span(text)) if re.fullmatch(r"\s*[0-9]+[smhd]\s*", text) else point(text)
+
+
+def rate(text: str) -> float:
+    """Things per second, from ``500``, ``500/s``, ``90/m`` or ``1000/h``."""
+    match = re.fullmatch(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ?(?:/ ?([smh]))?", text.strip())
+    value = float(match[1]) / values.UNITS[match[2] or "s"] if match else 0.0
+    if not value:
+        raise ArgumentTypeError(f"{text!r} is not a rate such as 500/s, 90/m or 1000/h")
+    return value
+
+
 def point(text: str) -> datetime:
     """A moment, from ISO 8601; without an offset it is in ``TIME_ZONE``."""
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from .arrival import Arrival
 from .attempt import Attempt
 from .claim import Claim
-from .dead import DeadJob, DeadJobManager, Letter
+from .dead import DeadJob, DeadJobManager
 from .inbox import InboxManager, InboxMessage
 from .job import Job, JobManager, alias
 from .lock import Hold, Lock, LockManager, LockToken
@@ -15,6 +15,7 @@ from .outbox import Blocked, Lined, OutboxEvent, OutboxKey, OutboxManager, Place
 from .pruning import PruningManager
 from .rate_limit import Counted, RateLimit, RateLimitManager, RatePeriod
 from .result import Result, ResultManager
+from .reviving import FoundLetter, Letter, Wanted
 from .run import End, Run
 from .schedule import (
     FOREIGN,
@@ -40,6 +41,7 @@ __all__ = [
     "End",
     "Entry",
     "FOREIGN",
+    "FoundLetter",
     "Hold",
     "InboxManager",
     "InboxMessage",
@@ -77,6 +79,7 @@ __all__ = [
     "StreamEvent",
     "Take",
     "UniqueKey",
+    "Wanted",
     "WorkerProcess",
     "WorkerProcessManager",
     "alias",

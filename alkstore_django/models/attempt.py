@@ -51,8 +51,17 @@ class AttemptManager(SQLManager):
 
     def record_event(self, job_id: int, kind: str, *, other_id: int | None = None) -> None:
         """Something that happened to a job outside of an attempt."""
-        life = self.lives([job_id]).get(job_id, 1) + (kind == Attempt.REQUEUED)
+        life = self.lives([job_id]).get(job_id, 1)
         self.create(job_id=job_id, kind=kind, life=life, other_id=other_id, ended_at=EpochNow())
+
+    def record_requeues(self, job_ids: Sequence[int]) -> None:
+        """Each of these jobs begins a new life."""
+        lives = self.lives(job_ids)
+        rows = [
+            Attempt(job_id=job_id, kind=Attempt.REQUEUED, life=lives.get(job_id, 1) + 1, ended_at=EpochNow())
+            for job_id in job_ids
+        ]
+        self.bulk_create(rows, batch_size=100)
 
     def lives(self, job_ids: Iterable[int]) -> dict[int, int]:
         """Which life each job is in: a requeue starts a new one. Jobs in their first are left out."""

@@ -1,10 +1,9 @@
-"""``DeadJob``: a row of ``_honker_dead``, and every move between the two tables."""
+"""``DeadJob``: a row of ``_honker_dead``, and every move to there."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from logging import getLogger
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import IntegrityError, models, transaction
 from django.utils.translation import gettext_lazy as _
@@ -14,24 +13,14 @@ from alkstore_django.failures import Failure, of
 from alkstore_django.sql import tables
 from alkstore_django.sql.functions import EpochNow
 
-from .attempt import Attempt, AttemptManager
-from .base import SQLManager, chunks, placeholders
+from .attempt import Attempt
+from .base import chunks, placeholders
 from .claim import Claim
-from .fields import LenientTextField, NameField, number, readable
-from .job import Job, JobManager
-
-logger = getLogger(__name__)
+from .fields import LenientTextField, NameField, readable
+from .reviving import RevivingManager
 
 
-class Letter(NamedTuple):
-    """A dead letter that is about to be requeued; the payload is raw (bytes on SQLite)."""
-
-    id: int
-    payload: str | bytes
-    created_at: int
-
-
-class DeadJobManager(SQLManager):
+class DeadJobManager(RevivingManager):
     """Moves are INSERT, then DELETE, in one savepoint: a job is never in neither table.
 
     Every method wants an open transaction, in which the rows of ``claims`` are locked.
@@ -109,44 +98,6 @@ class DeadJobManager(SQLManager):
     def died_within(self, seconds: int) -> int:
         """How many of the newest dead letters died in the last ``seconds``."""
         return int(self.fetch(self.dialect.recently_dead, {"seconds": seconds})[0][0])
-
-    def lock(self, job_id: int, queue: str | None = None) -> Letter | None:
-        """Lock a dead letter (of that queue), waiting for whoever requeues it."""
-        rows = self.fetch(self.dialect.lock_dead, {"id": job_id, "queue": queue})
-        return Letter(job_id, rows[0][0], number(rows[0][1])) if rows else None
-
-    def revive(self, job_id: int) -> int:
-        """Give a locked dead letter a new life; its live id: the same, unless a live job has it by now."""
-        new_id = self._revive(job_id)
-        self.execute(self.dialect.delete_dead, {"id": job_id})
-        if new_id != job_id:
-            self._renumbered(job_id, new_id)
-        self._attempts().record_event(new_id, Attempt.REQUEUED)
-        return new_id
-
-    def _revive(self, job_id: int) -> int:
-        try:
-            with transaction.atomic(using=self.database):
-                self.execute(self.dialect.revive, {"id": job_id, "new_id": job_id})
-                return job_id
-        except IntegrityError:
-            new_id = self._jobs().fresh_id()
-            self.execute(self.dialect.revive, {"id": job_id, "new_id": new_id})
-            return new_id
-
-    def _renumbered(self, old_id: int, new_id: int) -> None:
-        """Both ids go into the history of both, so that either finds the other."""
-        logger.warning("Job id=%s is now id=%s: its id was taken.", old_id, new_id)
-        self.execute(self.dialect.rename_run, {"id": old_id, "new_id": new_id})
-        self.execute(self.dialect.rename_event, {"id": old_id, "new_id": new_id})
-        self._attempts().record_event(old_id, Attempt.RENUMBERED, other_id=new_id)
-        self._attempts().record_event(new_id, Attempt.RENUMBERED, other_id=old_id)
-
-    def _jobs(self) -> JobManager:
-        return Job.objects.db_manager(self.database)
-
-    def _attempts(self) -> AttemptManager:
-        return Attempt.objects.db_manager(self.database)
 
 
 def _lost(claim: Claim) -> Failure:

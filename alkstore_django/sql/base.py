@@ -17,6 +17,7 @@ from .notifying import Notifying
 from .operating import Operating
 from .relaying import Relaying
 from .retaining import Retaining
+from .reviving import Reviving
 from .scheduling import Scheduling
 from .telling import Telling
 from .turning import Turning
@@ -27,6 +28,7 @@ class Dialect(
     Holding,
     Turning,
     Burying,
+    Reviving,
     Operating,
     Telling,
     Looking,

@@ -1,4 +1,4 @@
-"""Statements between the live table and the dead letters, and the ids of both."""
+"""Statements from the live table to the dead letters, and the ids of both."""
 
 from __future__ import annotations
 
@@ -52,28 +52,6 @@ class Burying(Clauses):
             f"SELECT {self.columns()} FROM {LIVE} WHERE queue = %(queue)s AND id > %(after)s "
             f"AND state = 'pending' AND run_at <= {self.now} AND NOT ({self.is_task}) ORDER BY id LIMIT %(n)s"
         )
-
-    @property
-    def lock_dead(self) -> str:
-        return (
-            f"SELECT {self.text('payload')}, created_at FROM {DEAD} "
-            f"WHERE id = %(id)s AND (%(queue)s IS NULL OR queue = %(queue)s)"
-            f"{self.for_update}"
-        )
-
-    @property
-    def revive(self) -> str:
-        """Copy one dead letter back to the queue for a new life."""
-        return (
-            f"INSERT INTO {LIVE} (id, queue, payload, priority, run_at, attempts, max_attempts, created_at) "
-            f"SELECT %(new_id)s, queue, payload, priority, {self.now}, 0, "
-            "CASE WHEN max_attempts < 1 THEN 1 ELSE max_attempts END, created_at "
-            f"FROM {DEAD} WHERE id = %(id)s"
-        )
-
-    @property
-    def delete_dead(self) -> str:
-        return f"DELETE FROM {DEAD} WHERE id = %(id)s"
 
     @property
     def highest_known_id(self) -> str:

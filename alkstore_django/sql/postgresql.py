@@ -146,9 +146,8 @@ class PostgreSQLDialect(PostgreSQLTurn, Dialect):
             f"SELECT expires_at, expires_at - {self.precise_now}, token FROM taken CROSS JOIN given"
         )
 
-    @property
-    def lock_dead(self) -> str:
-        return _typed(super().lock_dead)
+    def position(self, part: str, text: str) -> str:
+        return f"strpos({text}, {part})"
 
     last_given_id = f"SELECT {_LAST_GIVEN}"
 
@@ -174,4 +173,4 @@ def _typed(statement: str) -> str:
     """Say the type of parameters that may be NULL."""
     for name in ("run_at", "delay", "expires"):
         statement = statement.replace(f"%({name})s", f"%({name})s::bigint")
-    return statement.replace("%(queue)s IS NULL", "%(queue)s::text IS NULL")
+    return statement

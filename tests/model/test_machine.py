@@ -16,7 +16,7 @@ from hypothesis import HealthCheck, seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
-from alkstore_django import dead_letters, queues, turns
+from alkstore_django import queues, reviving, turns
 from alkstore_django.claims import ClaimedJob
 from alkstore_django.failures import of
 from alkstore_django.models import Attempt, Claim, DeadJob, Job, Run
@@ -404,7 +404,7 @@ class QueueMachine(RuleBasedStateMachine):
             return
         job_id = sorted(self.model.dead)[index % len(self.model.dead)]
         known = self.model.known()
-        revived = dead_letters.requeue("default", [job_id, 2**63, 2**62])
+        revived = reviving.requeue("default", [job_id, 2**63, 2**62])
         new_id = revived.pop(job_id)
         assert not revived
         letter = self.model.dead.pop(job_id)

@@ -51,6 +51,11 @@ ARGUMENTS = {
     "only": "",
     "of_channel": True,
     "conditions": ["id <= %(cut)s"],
+    "where": " AND died_at >= %(since)s",
+    "part": "%(error)s",
+    "text": "last_error",
+    "since": True,
+    "until": True,
 }
 TURN_LITERALS = {"ack", "give back", "renew", "succeeded", "alkstore_turn_taken"}
 SETTINGS = {"enable_sort", "enable_seqscan", "off", "plan_cache_mode", "force_generic_plan"}

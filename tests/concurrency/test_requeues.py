@@ -1,0 +1,226 @@
+"""``alkrequeue`` as processes: beside each other, interrupted, and with many letters while workers run.
+
+``ALKSTORE_REQUEUE_LETTERS=100000 ALKSTORE_REQUEUE_RATE=5000`` for the real thing; ``-s`` shows the figures.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.db import connections
+
+from alkstore_django.models import Attempt, DeadJob, Job, Run
+from alkstore_django.queues import Queue
+from tests.processes import Process, Workers, wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+LETTERS = int(os.environ.get("ALKSTORE_REQUEUE_LETTERS", "2000"))
+RATE = int(os.environ.get("ALKSTORE_REQUEUE_RATE", "1000"))
+
+TASK = '{"__honker_task__":{"task":"tests.app.tasks.nothing","args":[],"kwargs":{}}}'
+
+
+def bury(count: int, queue: str = "mail", first: int = 1, error: str = "the gift shop is closed") -> None:
+    DeadJob.objects.bulk_create(
+        (
+            DeadJob(id=number, queue=queue, payload=TASK, max_attempts=3, last_error=error)
+            for number in range(first, first + count)
+        ),
+        batch_size=150,
+    )
+
+
+def alkrequeue(workers: Workers, *arguments: object) -> Process:
+    return workers.start("--noinput", *arguments, command="alkrequeue")
+
+
+def document(process: Process) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(
+        process.output[process.output.index("{") : process.output.rindex("}") + 1]
+    )
+    return found
+
+
+def ids(model: Any) -> set[int]:
+    return set(model.objects.values_list("pk", flat=True))
+
+
+def requeued() -> int:
+    """So says the history, which is written with each move."""
+    return Attempt.objects.filter(kind=Attempt.REQUEUED).count()
+
+
+# -- beside each other ----------------------------------------------------------------------------------
+
+
+def isolated(level: str) -> Any:
+    return pytest.param(level, marks=pytest.mark.only("postgresql", "mysql"))
+
+
+@pytest.mark.parametrize("isolation", ["", isolated("repeatable read"), isolated("serializable")], ids=str)
+def test_two_at_once(workers: Workers, isolation: str) -> None:
+    """Each letter is moved once, and the counts add up, also beside one that prunes."""
+    count, pruned = 1_500, 0
+    bury(count)
+    workers.environment["ALKSTORE_ISOLATION"] = isolation
+    processes = [alkrequeue(workers, "--queue", "mail", "--json", "--rate", 1_500) for _ in range(2)]
+    wait_until(lambda: Job.objects.exists(), *processes, what="the first are requeued")
+    for number in range(count, 1, -100):
+        pruned += prune(number)
+    for process in processes:
+        assert process.join(patience=120) == 0, process
+    told = [document(process)["requeued"] for process in processes]
+    assert sum(told) == count - pruned == requeued() == Job.objects.count()
+    assert not DeadJob.objects.exists()
+
+
+def prune(number: int) -> int:
+    return DeadJob.objects.filter(pk=number).delete()[0]
+
+
+# -- interrupted ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_interrupted(workers: Workers, number: signal.Signals) -> None:
+    """What was done is done, told and exit code 130; the rest is as it was, and the next run does it."""
+    count = 1_000
+    bury(count)
+    process = alkrequeue(workers, "--all", "--rate", 200)
+    wait_until(lambda: Job.objects.count() > 20, process, what="some are requeued")
+    assert process.stop(number) == 128 + number
+    done, left = ids(Job), ids(DeadJob)
+    assert done | left == set(range(1, count + 1)) and not done & left and left
+    assert process.count(f"^{len(done)} dead letters requeued.$") == 1, process
+    assert process.count("^CommandError: Interrupted: the others are as they were.$") == 1, process
+    assert process.count("Traceback") == 0
+    assert requeued() == len(done)
+    again = alkrequeue(workers, "--all", "--json")
+    assert again.join() == 0
+    assert document(again)["requeued"] == len(left)
+
+
+def test_interrupted_before_it_did_anything(workers: Workers) -> None:
+    bury(10)
+    process = alkrequeue(workers, "--all", "--rate", "1/h", "--limit", 5)
+    wait_until(lambda: Job.objects.exists(), process, what="the first is requeued")
+    assert process.stop(signal.SIGINT) == 130
+    assert process.count("^1 dead letter requeued.$") == 1, process
+
+
+def test_in_a_terminal(workers: Workers) -> None:
+    """It shows how far it is, and Ctrl-C ends it."""
+    bury(1_000)
+    line = ("-m", "tests.terminal", "-m", "django", "alkrequeue", "--skip-checks", "--noinput", "--all")
+    process = workers.run(*line, "--rate", 200)
+    wait_until(lambda: Job.objects.count() > 20, process, what="some are requeued")
+    process.send(signal.SIGUSR1)
+    assert process.join() == 130, process
+    assert process.count(rf"^.*\b{Job.objects.count()} dead letters requeued") == 1, process
+
+
+# -- many, while workers run ------------------------------------------------------------------------------
+
+
+class Watched:
+    """The memory of a process, in kilobytes, sample after sample."""
+
+    def __init__(self, process: Process) -> None:
+        self.samples: list[int] = []
+        self._process = process
+
+    def sample(self) -> None:
+        try:
+            status = Path(f"/proc/{self._process.pid}/status").read_text()
+        except FileNotFoundError:
+            return
+        if found := re.search(r"VmRSS:\s+(\d+)", status):
+            self.samples.append(int(found[1]))
+
+    @property
+    def growth(self) -> int:
+        """From the first tenth on."""
+        start = self.samples[len(self.samples) // 10]
+        return max(self.samples) - start
+
+
+@contextmanager
+def enqueuing(seconds: float = 0.02) -> Iterator[list[float]]:
+    """Somebody who puts in a job now and then; how long each had to wait."""
+    waits: list[float] = []
+    stop = threading.Event()
+
+    def work() -> None:
+        queue = Queue("others")
+        while not stop.wait(seconds):
+            began = time.monotonic()
+            queue.enqueue(1)
+            waits.append(time.monotonic() - began)
+        connections.close_all()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        yield waits
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_many_while_workers_run(workers: Workers, record_property: Any) -> None:
+    """Memory is flat, the rate is kept to, Ctrl-C leaves a consistent state, and the count is true."""
+    bury(LETTERS)
+    bury(LETTERS // 10, first=10**6, error="another error")
+    bury(LETTERS // 10, "pdf", first=2 * 10**6)
+    workers.ready("--queue", "mail")
+    filters = ("--queue", "mail", "--error", "gift shop", "--rate", f"{RATE}/s")
+    first = alkrequeue(workers, *filters)
+    with enqueuing() as waits:
+        watched, began = Watched(first), 0.0
+        while DeadJob.objects.filter(pk__lte=LETTERS // 2, pk__gt=LETTERS // 2 - 500).count() > 100:
+            began = began or (time.monotonic() if requeued() else 0.0)
+            watched.sample()
+            time.sleep(0.05)
+            assert first.is_running, first
+        took = time.monotonic() - (began or time.monotonic())
+        assert first.stop(signal.SIGINT) == 130
+    ran = Run.objects.count()
+    done = requeued()
+    assert first.count(f"^{done} dead letters requeued.$") == 1, first
+    assert DeadJob.objects.filter(queue="mail").count() == LETTERS - done + LETTERS // 10
+    second = alkrequeue(workers, *filters, "--json")
+    watched_again = Watched(second)
+    while second.is_running:
+        watched_again.sample()
+        time.sleep(0.05)
+    assert second.join() == 0
+    assert document(second)["requeued"] == LETTERS - done
+    assert requeued() == LETTERS
+    assert DeadJob.objects.count() == 2 * (LETTERS // 10)
+    workers.wait_until(lambda: not Job.objects.filter(queue="mail").exists(), "all have run", patience=600)
+    assert ids(Run) == set(range(1, LETTERS + 1))
+    growth = max(watched.growth, watched_again.growth)
+    figures = {
+        "letters": LETTERS,
+        "interrupted after": done,
+        "rate asked for": RATE,
+        "rate": round(done / took) if took else None,
+        "runs a second meanwhile": round(ran / took) if took else None,
+        "growth of memory (KB)": growth,
+        "longest wait of an enqueue (ms)": round(1000 * max(waits)),
+    }
+    for name, value in figures.items():
+        record_property(name, value)
+        print(f"{name}: {value}")
+    assert growth < 16 * 1024
