@@ -94,17 +94,24 @@ def test_the_refusal_says_who_has_it_and_until_when() -> None:
 
 
 def test_at_the_very_second_of_its_end_it_is_free() -> None:
-    def scenario() -> None:
-        taken_by_another(seconds=1)
+    taken_by_another()
+
+    def refused() -> None:
+        assert Lock.objects.update(expires_at=factories.at(1)) == 1
         with pytest.raises(LockHeld):
             lock("l").acquire()
-        assert locks.holder("l") is not None
-        taken_by_another(seconds=0)
-        assert locks.holder("l") is None and locks.held() == [] and not locks.force_release("l")
-        held = lock("l").acquire()
-        assert stored() == (held.owner, 60)
 
-    factories.within_a_second(scenario)
+    def free() -> str:
+        assert Lock.objects.update(owner="another", expires_at=factories.at(0)) == 1
+        return lock("l").acquire().owner
+
+    factories.within_a_second(refused)
+    assert stored() == (factories.within_a_second(free), about(60))
+
+
+def test_what_has_ended_is_held_by_nobody() -> None:
+    taken_by_another(seconds=0)
+    assert locks.holder("l") is None and locks.held() == [] and not locks.force_release("l")
 
 
 def test_the_lock_of_a_dead_holder_ends_by_itself() -> None:
