@@ -319,6 +319,30 @@ MUTATIONS = (
         SERVERS,
     ),
     Mutation(
+        "a letter is not judged again when its row is locked",
+        "sql/reviving.py",
+        "WHERE id IN ({ids}){where} ",
+        "WHERE id IN ({ids}) ",
+    ),
+    Mutation(
+        "what is not of the task is requeued",
+        "reviving.py",
+        " if wanted.is_meant(letter)]",
+        "]",
+    ),
+    Mutation(
+        "a result that was saved again is swept",
+        "sql/settling.py",
+        "WHERE job_id IN ({ids}) AND expires_at <= {self.now}",
+        "WHERE job_id IN ({ids})",
+    ),
+    Mutation(
+        "a result is read at the second of its end",
+        "sql/settling.py",
+        "(expires_at IS NULL OR expires_at > {self.now})",
+        "(expires_at IS NULL OR expires_at >= {self.now})",
+    ),
+    Mutation(
         "ids are never raised", "models/job.py", "if known := self._id_to_raise_to():", "if known := 0:"
     ),
     Mutation(

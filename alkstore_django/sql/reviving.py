@@ -40,12 +40,11 @@ class Reviving(Clauses):
         stored = f"substr(COALESCE(last_error, ''), 1, {MESSAGE})"
         said = self.position("%(error)s", stored)
         traceback = self.position(f"'{TRACEBACK}'", stored)
-        last_class = (
-            f"SELECT error_class FROM {ATTEMPTS} WHERE job_id = {DEAD}.id AND error_class <> '' "
-            "ORDER BY id DESC LIMIT 1"
-        )
-        of_class = self.position("%(error)s", f"COALESCE(({last_class}), '')")
-        return f"(({said} > 0 AND ({traceback} = 0 OR {said} < {traceback})) OR {of_class} > 0)"
+        # MAX(id + 0): for MAX(id), as for ORDER BY id, PostgreSQL may walk the whole table by its key.
+        last = f"SELECT MAX(id + 0) FROM {ATTEMPTS} WHERE job_id = {DEAD}.id AND error_class <> ''"
+        is_last = f"SELECT 1 FROM {ATTEMPTS} tried WHERE tried.id = ({last})"
+        of_class = f"EXISTS ({is_last} AND {self.position('%(error)s', 'tried.error_class')} > 0)"
+        return f"(({said} > 0 AND ({traceback} = 0 OR {said} < {traceback})) OR {of_class})"
 
     last_dead_id = f"SELECT MAX(id) FROM {DEAD}"
 
