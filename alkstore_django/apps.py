@@ -17,7 +17,7 @@ class AlkstoreConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from . import checks, results  # noqa: F401 - the checks register themselves
+        from . import checks, outbox_checks, results  # noqa: F401 - the checks register themselves
         from .runtime import waiting
 
         results.wait_by(waiting)

@@ -35,6 +35,7 @@ TWO_COMMANDS = ["pip install tox && tox run -e demo", "pip install tox && tox ru
 
 PAGE_OF = {
     "alkimport": "docs/from-django-tasks-db.md",
+    "alkrelay": "docs/worker.md",
     "alkprune": "docs/maintenance.md",
     "alklock": "docs/locks.md",
     "alkrequeue": "docs/dead-letters.md",
