@@ -29,7 +29,7 @@ def check_outboxes(app_configs: object = None, **kwargs: object) -> list[CheckMe
             found.append(
                 Warning(
                     f"The outbox {declared.name!r} is in database {declared.alias!r}, the models "
-                    f"of {app.label!r} in {home!r}: an event is no part of the transaction that it speaks of.",
+                    f"of {app.label!r} in {home!r}: an event is no part of a transaction there.",
                     hint=f"Declare it with using={home!r}, and run manage.py alkrelay --database {home}; or "
                     f"take enqueue_on_commit(..., using={home!r}), which may lose an event.",
                     obj=declared.module_path,
