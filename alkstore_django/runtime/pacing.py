@@ -8,7 +8,11 @@ PIECE = 0.1
 """Seconds of the allowed rate that are done at once."""
 
 ARREARS = 0.25
-"""Seconds that may be made good, at full speed, after something held the work up."""
+"""Seconds that may be made good after something held the work up."""
+
+SHARE = 0.5
+"""Of the time that work took, what is left to others even then: where there is one writer at a time, they
+could wait for long."""
 
 
 class Pace:
@@ -31,4 +35,4 @@ class Pace:
             return took
         now = time.monotonic()
         self._paid_until = max(self._paid_until, now - took - ARREARS) + n / self._rate
-        return max(0.0, self._paid_until - now)
+        return max(took * SHARE, self._paid_until - now)
