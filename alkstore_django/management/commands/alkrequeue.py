@@ -146,11 +146,11 @@ class Command(DatabaseCommand):
         found = (letter.id for letter in find(using, wanted, options["ids"]))
         try:
             while ids := list(islice(found, pace.size(min(reviving.BATCH, most - tally.requeued)))):
-                began = time.monotonic()
+                began, before = time.monotonic(), tally.requeued
                 with interrupts.step():
                     tally.add(reviving.revive(using, ids, wanted))
                 progress.show("requeued", tally.requeued, total)
-                time.sleep(pace.rest(len(ids), time.monotonic() - began))
+                time.sleep(pace.rest(tally.requeued - before, time.monotonic() - began))
         finally:
             progress.end()
 
