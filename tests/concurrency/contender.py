@@ -25,7 +25,7 @@ from django.db import connection  # noqa: E402
 from alkstore_django.locks import LockHeld, lock  # noqa: E402
 
 NAME = "contended"
-LONG, SHORT = 60, 1
+LONG, SHORT = 60, 2
 """Seconds: of a lock that is given back, and of one that its holder forgets."""
 
 
@@ -74,8 +74,11 @@ class Contender:
             return
         held = lock(NAME, SHORT).acquire()
         entered = time.monotonic()
-        end = entered + held.seconds_left if self.resource.accepts(held.token) else None
-        yield [held.token, entered, end, "forgotten"]
+        left = held.seconds_left
+        if not self.resource.accepts(held.token):
+            assert held.lost
+        if left:
+            yield [held.token, entered, entered + left, "forgotten"]
 
     def inside(self, held: Any) -> Any:
         entered = time.monotonic()
