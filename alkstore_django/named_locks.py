@@ -107,7 +107,7 @@ class NamedLock:
             if not trying.cancelled() and trying.exception() is None:
                 found = trying.result()
                 if isinstance(found, HeldLock):
-                    await asyncio.shield(found.arelease())
+                    await asyncio.shield(sync_to_async(_give_back)(found, has_failed=True))
             raise
 
     # -- with and async with ------------------------------------------------------------------------
