@@ -96,17 +96,16 @@ def test_the_refusal_says_who_has_it_and_until_when() -> None:
 def test_at_the_very_second_of_its_end_it_is_free() -> None:
     taken_by_another()
 
-    def refused() -> None:
-        assert Lock.objects.update(expires_at=factories.at(1)) == 1
-        with pytest.raises(LockHeld):
-            lock("l").acquire()
+    def owner_after(seconds: int) -> str | None:
+        assert Lock.objects.update(owner="another", expires_at=factories.at(seconds)) == 1
+        try:
+            return lock("l").acquire().owner
+        except LockHeld:
+            return None
 
-    def free() -> str:
-        assert Lock.objects.update(owner="another", expires_at=factories.at(0)) == 1
-        return lock("l").acquire().owner
-
-    factories.within_a_second(refused)
-    assert stored() == (factories.within_a_second(free), about(60))
+    assert factories.within_a_second(lambda: owner_after(1)) is None
+    owner = factories.within_a_second(lambda: owner_after(0))
+    assert owner is not None and stored() == (owner, about(60))
 
 
 def test_what_has_ended_is_held_by_nobody() -> None:
