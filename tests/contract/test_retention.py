@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from secrets import token_hex
 from typing import Any
@@ -29,9 +30,10 @@ from alkstore_django.models import (
     UniqueKey,
     WorkerProcess,
 )
-from alkstore_django.pruning import Pass, Walk
+from alkstore_django.pruning import SWEEPS, Pass, Walk
 from alkstore_django.queues import Queue
 from alkstore_django.retention import Ends, Rule, chosen, rules
+from alkstore_django.sql import get_dialect
 from tests import factories
 from tests.contract.retaining import (
     DAY,
@@ -46,7 +48,7 @@ from tests.contract.retaining import (
     scheduled,
 )
 from tests.contract.uniques import unique
-from tests.factories import at, claimed, live, result, run, within_a_second
+from tests.factories import ask, at, claimed, live, result, run, within_a_second
 
 pytestmark = pytest.mark.django_db
 
@@ -389,3 +391,16 @@ def test_requeued_letters_are_a_new_life(queue: Queue) -> None:
     assert queue.requeue([job_id]) == 1
     assert prune(dead=60) == {}
     assert Attempt.objects.filter(job_id=job_id).count() == 2
+
+
+@pytest.mark.only("sqlite")
+@pytest.mark.parametrize("kind", [kind for kind in retention.KINDS if kind not in (*SWEEPS, "keys")])
+def test_no_statement_reads_a_table_as_a_whole(kind: str) -> None:
+    """Nor any that says what its rows belong to; a range of keys is walked."""
+    dialect = get_dialect(connection)
+    params = {"after": 0, "upto": 9, "n": 9, "age": 9, "key0": 1, "key1": 2}
+    keys = "%(key0)s, %(key1)s"
+    for statement in (dialect.reach(kind), dialect.over_within(kind), dialect.delete_over(kind, keys)):
+        plan = [row[3] for row in ask(f"EXPLAIN QUERY PLAN {statement}", params)]
+        assert not [step for step in plan if re.match(r"SCAN (?!looked|\(subquery)", step)], plan
+        assert not [step for step in plan if "TEMP B-TREE" in step], plan
