@@ -25,7 +25,10 @@ EVERY = 300.0
 """Seconds between two passes."""
 
 SHARE = 50
-"""A pass that took t seconds is followed by ``SHARE`` * t without one: it takes 2 % of the time at most."""
+"""A pass that took t seconds is followed by ``SHARE`` * t without one: it takes 2 % of the time."""
+
+LONGEST = 3600.0
+"""Seconds between two passes at most: if the one who rests is killed, all have to wait for the end of it."""
 
 EASE = 4
 """Within a pass: steps that took t seconds are followed by ``EASE`` * t for others."""
@@ -107,7 +110,7 @@ class Cleaning:
         if told := ", ".join(f"{kind} {count}" for kind, count in steps.deleted.items() if count):
             logger.info("Deleted what was over: %s.", told)
         took = self._took + time.monotonic() - since
-        rest = max(EVERY, SHARE * took)
+        rest = min(max(EVERY, SHARE * took), LONGEST)
         self._election.hold(math.ceil(rest) + TTL)
         return rest
 

@@ -67,12 +67,12 @@ def test_a_month(home: Home, workers: Workers, request: pytest.FixtureRequest) -
     size = size_of(home)
     enqueuer = workers.run("-m", "tests.failures.enqueuer", 0.01)
     plain = workers.start("--no-maintenance", "-v", 0, **home.reached(settings="tests.failures.timed"))
-    workers.wait_until(lambda: enqueuer.count("^enqueued") > BEFORE, "some seconds without it")
+    workers.wait_until(lambda: enqueuer.count("^enqueued") > BEFORE, "seconds without it", 120)
     before = Flow.of(enqueuer.lines[1:])
     assert plain.stop() == 0
     found = over()
     worker = workers.start("-v", 0, **home.reached(settings="tests.failures.timed"))
-    worker.wait_for("longest DELETE")
+    workers.wait_until(lambda: worker.count("longest DELETE"), "it begins", 120)
     started, begun = time.monotonic(), len(enqueuer.lines)
     left, patience = found, 60 + rows / 2_000
     while left := over():
@@ -80,10 +80,10 @@ def test_a_month(home: Home, workers: Workers, request: pytest.FixtureRequest) -
         assert worker.is_running, worker
         time.sleep(1 if is_full else 0.25)
     took = time.monotonic() - started
-    workers.wait_until(lambda: len(enqueuer.lines) > begun + 1, "some seconds with it")
+    workers.wait_until(lambda: len(enqueuer.lines) > begun + 1, "some seconds with it", 60)
     during = Flow.of(enqueuer.lines[begun:])
     enqueuer.reap()
-    workers.wait_until(lambda: not live(), "all jobs are done")
+    workers.wait_until(lambda: not live(), "all jobs are done", 120)
     assert worker.stop() == 0
     longest, busiest = deletes(worker)
     print(f"\n{home.vendor}: {sum(found.values()):,} of {rows:,} rows were over: {found}")
