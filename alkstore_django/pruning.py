@@ -31,23 +31,27 @@ class Pace:
     """How much a step takes on, by how long the last ones took: disks differ, and so do rows.
 
     It begins with little and doubles it as long as a step takes less than half of ``LIMIT``; one that takes
-    longer than that halves it. ``rows`` are looked at, up to ``room`` bytes are deleted.
+    longer than that halves it, but not below what it began with: on a busy machine, or where each commit
+    takes its time, less is no faster. ``rows`` are looked at, up to ``room`` bytes are deleted.
     """
 
+    ROWS, MOST_ROWS = 200, 10_000
+    ROOM, MOST_ROOM = 50_000, 4_000_000
+
     def __init__(self) -> None:
-        self.rows = 200
-        self.room = 100_000
+        self.rows = self.ROWS
+        self.room = self.ROOM
 
     def looked(self, seconds: float) -> None:
-        self.rows = _fitted(self.rows, seconds, 20, 10_000)
+        self.rows = _fitted(self.rows, seconds, self.ROWS, self.MOST_ROWS)
 
     def deleted(self, seconds: float) -> None:
-        self.room = _fitted(self.room, seconds, 1, 4_000_000)
+        self.room = _fitted(self.room, seconds, self.ROOM, self.MOST_ROOM)
 
 
 def _fitted(size: int, seconds: float, low: int, high: int) -> int:
     if seconds > LIMIT:
-        return max(low, int(size / 2 if seconds < 2 * LIMIT else size * LIMIT / seconds / 2))
+        return max(low, size // 2)
     return min(high, size * 2) if seconds < LIMIT / 2 else size
 
 
