@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import random
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from logging import getLogger
 
 from django.db import DatabaseError, Error
@@ -115,35 +113,14 @@ class Cleaning:
         return rest
 
 
-def clean(steps: Pass, told: Callable[[str], object]) -> bool:
-    """Go to the end of a pass, with breaks for others; ``told`` is given the kind after each step.
-
-    Whether it came there: a Ctrl-C ends it after the step that goes on, a second one at once.
-    """
-    with _a_signal_noted() as noted:
-        while (kind := steps.kind) and not noted:
-            started = time.monotonic()
+def clean(
+    steps: Pass, told: Callable[[str], object], guarded: Callable[[], AbstractContextManager[None]]
+) -> None:
+    """Go to the end of a pass, with breaks for others. Each step is taken within ``guarded()``; ``told`` is
+    given the kind after it."""
+    while kind := steps.kind:
+        started = time.monotonic()
+        with guarded():
             steps.step()
-            told(kind)
-            time.sleep(min(0.1, time.monotonic() - started))
-    return steps.kind is None
-
-
-@contextmanager
-def _a_signal_noted() -> Iterator[list[int]]:
-    """The first SIGINT is put into the list, and raises nothing; where it is ignored it still is."""
-    noted: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield noted
-        return
-
-    def note(number: int, frame: object) -> None:
-        signal.signal(signal.SIGINT, before)
-        noted.append(number)
-
-    signal.signal(signal.SIGINT, note)
-    try:
-        yield noted
-    finally:
-        signal.signal(signal.SIGINT, before)
+        told(kind)
+        time.sleep(min(0.1, time.monotonic() - started))

@@ -29,7 +29,8 @@ def alkprune(*arguments: object) -> str:
 def document(*arguments: object) -> dict[str, dict[str, Any]]:
     """What is said of each kind."""
     found = json.loads(alkprune("--json", *arguments))
-    assert (list(found), found["database"]) == (["database", "dry_run", "kinds"], "default")
+    assert list(found) == ["database", "dry_run", "interrupted", "kinds"]
+    assert (found["database"], found["interrupted"]) == ("default", False)
     assert found["dry_run"] == ("--dry-run" in arguments)
     return {each.pop("kind"): each for each in found["kinds"]}
 

@@ -12,13 +12,12 @@ from django.core.management.base import CommandError
 
 from alkstore_django.management.database import DatabaseCommand, answering, database
 from alkstore_django.management.flags import few, span
+from alkstore_django.management.interrupts import Interrupted, Interrupts
 from alkstore_django.management.progress import Progress
 from alkstore_django.management.tables import table
 from alkstore_django.pruning import MOST, Pass, count
 from alkstore_django.retention import AGED, KINDS, Ends, Rule, chosen
 from alkstore_django.runtime.cleaning import clean
-
-INTERRUPTED = 130
 
 
 class Command(DatabaseCommand):
@@ -61,17 +60,21 @@ class Command(DatabaseCommand):
         with answering(using):
             rules = chosen(using, only, {} if age is None else dict.fromkeys(only, age))
             if options["dry_run"]:
-                self.tell(using, rules, {rule.kind: count(using, rule, rules) for rule in rules}, **options)
+                self.tell(
+                    using, rules, {rule.kind: count(using, rule, rules) for rule in rules}, 0, **options
+                )
                 return
-            steps = Pass(using, rules, options["batch_size"])
+            steps, code = Pass(using, rules, options["batch_size"]), 0
             try:
-                is_done = self.prune(using, rules, steps)
+                self.prune(using, rules, steps)
+            except Interrupted as interruption:
+                code = interruption.code
             finally:
-                self.tell(using, rules, steps.deleted, **options)
-        if not is_done:
-            raise CommandError("Interrupted: the rest is as it was.", returncode=INTERRUPTED)
+                self.tell(using, rules, steps.deleted, code, **options)
+        if code:
+            raise CommandError("Interrupted: the rest is as it was.", returncode=code)
 
-    def prune(self, using: str, rules: Sequence[Rule], steps: Pass) -> bool:
+    def prune(self, using: str, rules: Sequence[Rule], steps: Pass) -> None:
         progress, totals = Progress(sys.stderr), dict[str, int]()
         by_kind = {rule.kind: rule for rule in rules}
 
@@ -81,21 +84,25 @@ class Command(DatabaseCommand):
                     totals[kind] = count(using, by_kind[kind]) + steps.deleted[kind]
                 progress.show(kind, steps.deleted[kind], totals[kind])
 
-        try:
-            return clean(steps, show)
-        finally:
-            progress.end()
+        with Interrupts() as interrupts:
+            try:
+                clean(steps, show, interrupts.step)
+            finally:
+                progress.end()
 
-    def tell(self, using: str, rules: Sequence[Rule], counts: Mapping[str, int], **options: Any) -> None:
+    def tell(
+        self, using: str, rules: Sequence[Rule], counts: Mapping[str, int], code: int, **options: Any
+    ) -> None:
         is_dry = options["dry_run"]
         if options["json"]:
             key = "would_be_deleted" if is_dry else "deleted"
             found = [document(rule) | {key: counts[rule.kind]} for rule in rules]
-            self.stdout.write(json.dumps({"database": using, "dry_run": is_dry, "kinds": found}, indent=2))
+            head = {"database": using, "dry_run": is_dry, "interrupted": bool(code)}
+            self.stdout.write(json.dumps(head | {"kinds": found}, indent=2))
             return
-        head = ("kind", "kept", "would be deleted" if is_dry else "deleted")
+        titles = ("kind", "kept", "would be deleted" if is_dry else "deleted")
         lines = [(rule.kind, kept(rule), f"{counts[rule.kind]:,}") for rule in rules]
-        self.stdout.write(table(head, lines, texts=2))
+        self.stdout.write(table(titles, lines, texts=2))
 
 
 def document(rule: Rule) -> dict[str, Any]:
