@@ -23,6 +23,14 @@ class UnknownOutbox(AlkstoreError, ValueError):
     """No outbox of that name is declared in a module of an installed app."""
 
 
+class WebhookFailed(AlkstoreError):
+    """The receiver of a webhook could not be reached, or says that it could not do it: try again."""
+
+
+class WebhookRefused(AlkstoreError):
+    """The receiver of a webhook refuses an event, or is refused itself: another try cannot mend it."""
+
+
 class TablesMissing(AlkstoreError):
     """The tables are not there: run ``manage.py migrate`` on that database."""
 

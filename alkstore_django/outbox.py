@@ -173,6 +173,8 @@ def outbox(
     retry_on: type[BaseException] | tuple[type[BaseException], ...] = Exception,
     no_retry: type[BaseException] | tuple[type[BaseException], ...] = (),
     on_dead: str = BLOCK,
+    store_result: bool = False,
+    result_ttl: Duration | None = None,
 ) -> Callable[[Callable[[Event], Any]], Outbox]:
     """Declare the function that delivers the events of an outbox; the name then stands for an ``Outbox``.
 
@@ -184,7 +186,8 @@ def outbox(
     Declare it in a module ``outbox`` (or ``tasks``) of an installed app: workers import it, and serve it if
     it is in their database (``using``; without, it is in any, and ``enqueue`` takes the router's by default).
     ``visibility_timeout`` is how long a claim holds without a sign of life of the worker, which renews it by
-    itself; ``timeout`` how long a delivery may take.
+    itself; ``timeout`` how long a delivery may take. With ``store_result`` what the function returns is kept
+    for ``result_ttl``, by default ``ALKSTORE["RESULT_TTL"]``.
 
     Raises ``ValueError`` for a second function of that name, ``TypeError`` and ``ValueError`` for bad
     options.
@@ -199,6 +202,7 @@ def outbox(
         "timeout": None if timeout is None else span("timeout", timeout, low=0.001),
         "retry_on": exception_classes("retry_on", retry_on),
         "no_retry": exception_classes("no_retry", no_retry),
+        "result_ttl": None if result_ttl is None else seconds("result_ttl", result_ttl, low=1),
     }
 
     def register(function: Callable[[Event], Any]) -> Outbox:
@@ -211,8 +215,7 @@ def outbox(
             using=using,
             on_dead=on_dead,
             takes_context=True,
-            store_result=False,
-            result_ttl=None,
+            store_result=bool(store_result),
             **options,
         )
         registry.register_handler(declared)
