@@ -56,6 +56,9 @@ ARGUMENTS = {
     "text": "last_error",
     "since": True,
     "until": True,
+    "kind": "results",
+    "keys": "%(key0)s",
+    "skips": "%(skip0)s",
 }
 TURN_LITERALS = {"ack", "give back", "renew", "succeeded", "alkstore_turn_taken"}
 SETTINGS = {"enable_sort", "enable_seqscan", "off", "plan_cache_mode", "force_generic_plan"}
@@ -63,6 +66,11 @@ FENCED = ("ack", "ack_many", "retry", "heartbeat", "give_back", "interrupt", "lo
 SETTLING = r"(DELETE FROM _honker_live|UPDATE _honker_live SET (claim_expires_at =|state = 'pending'))"
 
 every_dialect = pytest.mark.parametrize("dialect", DIALECTS, ids=lambda dialect: type(dialect).__name__)
+
+
+def is_open(parameter: inspect.Parameter) -> bool:
+    """Whether it has to be given, or is an empty text otherwise."""
+    return parameter.default in (inspect.Parameter.empty, "")
 
 
 def statements(dialect: Dialect) -> Iterator[tuple[str, str]]:
@@ -73,7 +81,8 @@ def statements(dialect: Dialect) -> Iterator[tuple[str, str]]:
         try:
             value = getattr(dialect, name)
             if callable(value):
-                value = value(**{key: ARGUMENTS[key] for key in inspect.signature(value).parameters})
+                parameters = inspect.signature(value).parameters.values()
+                value = value(**{each.name: ARGUMENTS[each.name] for each in parameters if is_open(each)})
         except NotImplementedError:
             continue
         for text in value if isinstance(value, tuple) else [value]:
