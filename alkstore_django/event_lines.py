@@ -28,17 +28,25 @@ IDLE = 3_600
 
 def add(using: str, queue: str, text: str, key: str, row: dict[str, int | None]) -> Arrival:
     """One event at the end of the line of its key."""
-    return in_transaction(using, lambda: _add(using, queue, [text], [key], row))[0]
+
+    def add() -> Arrival:
+        sequence, waiting = _events(using).extend(queue, key, 1)
+        run_at = PARKED if waiting > 1 else None
+        arrival = Job.objects.db_manager(using).enqueue(queue, text, **{**row, "run_at": run_at})
+        _events(using).add(queue, [Place(arrival.id, key, sequence)])
+        return arrival
+
+    return in_transaction(using, add)
 
 
 def add_many(
     using: str, queue: str, texts: Sequence[str], keys: Sequence[str | None], row: dict[str, int | None]
 ) -> list[Arrival]:
     """Events, all or none, in the order of the texts. Keys are taken in one order by all who take several."""
-    return in_transaction(using, lambda: _add(using, queue, texts, keys, row))
+    return in_transaction(using, lambda: _add_many(using, queue, texts, keys, row))
 
 
-def _add(
+def _add_many(
     using: str, queue: str, texts: Sequence[str], keys: Sequence[str | None], row: dict[str, int | None]
 ) -> list[Arrival]:
     places: dict[int, tuple[str, int]] = {}

@@ -10,7 +10,7 @@ import django
 from .database import VENDORS, fresh_database
 
 PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick")
-PARTS += ("locks", "results", "prune")
+PARTS += ("locks", "results", "prune", "outbox")
 
 
 def main() -> None:
@@ -24,7 +24,7 @@ def main() -> None:
     with fresh_database(options.database):
         from django.db import connection
 
-        from . import claim, drain, enqueue, growth, idle, latency, locks, prune, results, tick, wake
+        from . import claim, drain, enqueue, growth, idle, latency, locks, outbox, prune, results, tick, wake
 
         connection.ensure_connection()
         version = ".".join(map(str, connection.get_database_version()))
@@ -42,6 +42,7 @@ def main() -> None:
             "results": results.run,
             "locks": locks.run,
             "prune": prune.run,
+            "outbox": outbox.run,
         }
         for part in options.parts or PARTS:
             runs[part](options.quick)

@@ -52,8 +52,12 @@ class OutboxManager(SQLManager):
         """Lock a key until the end of the transaction, and count ``n`` events more; the sequence of the last
         of them, and how many stand in line now."""
         row = {"queue": queue, "key": key, "n": n}
-        self.execute(self.dialect.count_events, row)
-        sequence, waiting = self.fetch(self.dialect.event_counts, row)[0]
+        if self.dialect.returns_counted:
+            rows = self.fetch(self.dialect.count_events, row)
+        else:
+            self.execute(self.dialect.count_events, row)
+            rows = self.fetch(self.dialect.event_counts, row)
+        sequence, waiting = rows[0]
         return int(sequence), int(waiting)
 
     def add(self, queue: str, places: Sequence[Place]) -> None:

@@ -62,6 +62,7 @@ class MySQLDialect(Dialect):
     counts_calls_in_one_statement = False  # there is no condition, and full counts as changed
     picks_locks_first = True
     deletes_with_limit = True
+    returns_counted = False
 
     @property
     def count_call(self) -> str:
@@ -93,7 +94,7 @@ class MySQLDialect(Dialect):
 
 
 class MariaDBDialect(MySQLDialect):
-    returns_inserted = True  # INSERT .. RETURNING since 10.5
+    returns_inserted = returns_counted = True  # INSERT .. RETURNING since 10.5
     name_collation = "utf8mb4_nopad_bin"
     tells_last_given_id = True
     limit_idling = (

@@ -16,19 +16,23 @@ PARKED = 253_402_300_799
 class Relaying(Clauses):
     """A key's row is locked by whoever puts an event in line, and by whoever moves the line on."""
 
+    returns_counted = True
+    """``count_events`` answers like ``event_counts``."""
+
     @property
     def count_events(self) -> str:
         """Lock a key, and count ``n`` events more."""
         updates = ", ".join(
             f"{column} = {OUTBOX_KEYS}.{column} + %(n)s" for column in ("sequence", "waiting")
         )
-        return self.upsert_by(
+        statement = self.upsert_by(
             OUTBOX_KEYS,
             ("queue", "event_key", "sequence", "waiting", "touched_at"),
             f"%(queue)s, %(key)s, %(n)s, %(n)s, {self.now}",
             f"{updates}, touched_at = {self.now}",
             keys=2,
         )
+        return f"{statement} RETURNING sequence, waiting" if self.returns_counted else statement
 
     @property
     def event_counts(self) -> str:
