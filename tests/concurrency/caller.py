@@ -1,22 +1,20 @@
-"""One who calls as often as it can: ``python -m tests.concurrency.caller ROLE DIRECTORY CALLS LIMIT PER``.
+"""Those who call as often as they can: ``python -m tests.concurrency.caller ROLE CALLERS CALLS LIMIT PER``.
 
-It says that it is ready, waits for the file ``go``, and prints how many calls were allowed and refused.
+Each is a process. How many of its calls were allowed and refused is printed in one line of JSON.
 """
 
 from __future__ import annotations
 
-import json
 import sys
-import time
-from pathlib import Path
 
 import django
 
 django.setup()
 
-from django.db import connection, transaction  # noqa: E402
+from django.db import transaction  # noqa: E402
 
 from alkstore_django.rate_limits import Answer, try_acquire  # noqa: E402
+from tests.concurrency.forks import run  # noqa: E402
 
 NAME = "called"
 
@@ -35,16 +33,16 @@ def in_a_transaction(limit: int, per: int, number: int) -> Answer | None:
     return answer
 
 
-def main(role: str, directory: str, calls: int, limit: int, per: int) -> None:
-    connection.ensure_connection()
-    print("ready", flush=True)
-    while not (Path(directory) / "go").exists():
-        time.sleep(0.001)
-    answers = [globals()[role](limit, per, number) for number in range(calls)]
+def calls(role: str, many: int, limit: int, per: int) -> dict[str, int]:
+    answers = [globals()[role](limit, per, number) for number in range(many)]
     answers = [answer for answer in answers if answer is not None]
     allowed = sum(map(bool, answers))
-    print(json.dumps({"allowed": allowed, "refused": len(answers) - allowed}), flush=True)
+    return {"allowed": allowed, "refused": len(answers) - allowed}
+
+
+def main(role: str, callers: int, many: int, limit: int, per: int) -> None:
+    run(calls, [(role, many, limit, per)] * callers)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:3], *map(int, sys.argv[3:]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))

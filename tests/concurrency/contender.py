@@ -1,14 +1,13 @@
-"""One who wants a lock: ``python -m tests.concurrency.contender ROLE DIRECTORY SECONDS SEED``.
+"""Those who want a lock: ``python -m tests.concurrency.contender DIRECTORY SECONDS ROLE ...``.
 
-It says that it is ready, waits for the file ``go``, and takes the lock again and again for so many seconds.
-What the lock protects is a file that refuses a token smaller than one it has seen. It prints one line of
-JSON: token, when it was inside, by the clock that all processes of a machine share, and how it ended.
+Each is a process, and takes the lock again and again for so many seconds. What the lock protects is a file
+that refuses a token smaller than one it has seen. It prints one line of JSON: for each of them token, when it
+was inside, by the clock that all processes of a machine share, and how often it was refused.
 """
 
 from __future__ import annotations
 
 import fcntl
-import json
 import random
 import sys
 import time
@@ -20,9 +19,8 @@ import django
 
 django.setup()
 
-from django.db import connection  # noqa: E402
-
 from alkstore_django.locks import LockHeld, lock  # noqa: E402
+from tests.concurrency.forks import run  # noqa: E402
 
 NAME = "contended"
 LONG, SHORT = 60, 2
@@ -78,7 +76,7 @@ class Contender:
         if not self.resource.accepts(held.token):
             assert held.lost
         if left:
-            yield [held.token, entered, entered + left, "forgotten"]
+            yield [held.token, entered, entered + left]
 
     def inside(self, held: Any) -> Any:
         entered = time.monotonic()
@@ -86,24 +84,24 @@ class Contender:
         time.sleep(self.random.uniform(0, 0.004))
         accepted &= self.resource.accepts(held.token)
         assert not held.lost
-        return [held.token, entered, time.monotonic() if accepted else None, "released"]
+        return [held.token, entered, time.monotonic() if accepted else None]
 
 
-def main(role: str, directory: str, seconds: str, seed: str) -> None:
-    contender = Contender(directory, int(seed))
-    connection.ensure_connection()
-    print("ready", flush=True)
-    while not (Path(directory) / "go").exists():
-        time.sleep(0.001)
+def contend(role: str, directory: str, seconds: float, seed: int) -> dict[str, Any]:
+    contender = Contender(directory, seed)
     found: list[Any] = []
     refused = 0
-    until = time.monotonic() + float(seconds)
+    until = time.monotonic() + seconds
     while time.monotonic() < until:
         try:
             found += getattr(contender, role)()
         except LockHeld:
             refused += 1
-    print(json.dumps({"found": found, "refused": refused}), flush=True)
+    return {"found": found, "refused": refused}
+
+
+def main(directory: str, seconds: str, *roles: str) -> None:
+    run(contend, [(role, directory, float(seconds), seed) for seed, role in enumerate(roles)])
 
 
 if __name__ == "__main__":

@@ -26,24 +26,21 @@ ROLES = ("wait",) * 3 + ("hurry",) * 3 + ("forget",) * 2
 
 
 def contended(workers: Workers, directory: Path, seconds: float, **environment: str) -> list[dict[str, Any]]:
-    contenders = [
-        workers.run("-m", "tests.concurrency.contender", role, directory, seconds, seed, **environment)
-        for seed, role in enumerate(ROLES)
-    ]
-    for each in contenders:
-        each.wait_for("^ready$")
-    (directory / "go").touch()
-    assert [each.join(patience=120) for each in contenders] == [0] * len(ROLES)
-    return [json.loads(each.lines[-1]) for each in contenders]
+    line = ("-m", "tests.concurrency.contender", directory, seconds, *ROLES)
+    process = workers.run(*line, **environment)
+    assert process.join(patience=120) == 0, process
+    found: list[dict[str, Any]] = json.loads(process.lines[-1])
+    assert len(found) == len(ROLES)
+    return found
 
 
 def judge(answers: list[dict[str, Any]]) -> None:
     """Of all who were inside, by their tokens: each came after the one before had gone."""
     found = sorted(each for answer in answers for each in answer["found"])
-    tokens = [token for token, *_ in found]
+    tokens = [token for token, _, _ in found]
     assert tokens == sorted(set(tokens)), "a token was given twice"
-    assert all(left is not None for _, _, left, _ in found), "a holder's token was refused"
-    for (_, _, left, _), (token, entered, _, _) in zip(found, found[1:], strict=False):
+    assert all(left is not None for _, _, left in found), "a holder's token was refused"
+    for (_, _, left), (token, entered, _) in zip(found, found[1:], strict=False):
         assert left < entered, f"two held it at once: {token}"
     assert sum(bool(answer["found"]) for answer in answers) > 2, "nobody contended: nothing was shown"
     assert sum(answer["refused"] for answer in answers) > 0
