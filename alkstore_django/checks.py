@@ -66,6 +66,7 @@ KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     "DEAD_TTL": (lifetime, LIFETIME),
     "NOTIFICATION_TTL": (lifetime, LIFETIME),
     "STREAM_TTL": (lifetime, LIFETIME),
+    "INBOX_TTL": (lifetime, LIFETIME),
 }
 """For every key of ``ALKSTORE``: whether a value will do, and what will do in words."""
 

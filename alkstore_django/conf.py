@@ -31,6 +31,9 @@ class Defaults:
     STREAM_TTL: int | None = None
     """How long events of streams are kept, read or not; ``None`` keeps them."""
 
+    INBOX_TTL: int | None = 30 * 24 * 3600
+    """How long the inbox knows a message that came; ``None``: for ever."""
+
     DOORBELL: bool = True
     """On SQLite: whether a commit that puts in a job wakes the workers, through a socket."""
 

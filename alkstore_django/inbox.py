@@ -51,7 +51,13 @@ aonce = sync_to_async(once)
 
 def sweep(using: str, age: int) -> int:
     """Forget up to ``BATCH`` messages that came ``age`` seconds ago or before; how many."""
-    return in_transaction(using, lambda: _messages(using).sweep(age, BATCH))
+    messages = _messages(using)
+    return in_transaction(using, lambda: messages.sweep(age, BATCH)) if messages.any_old(age) else 0
+
+
+def count_old(using: str, age: int) -> int:
+    """How many messages ``sweep`` would forget in all."""
+    return _messages(using).count_old(age)
 
 
 def _messages(using: str) -> InboxManager:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import NamedTuple, Protocol
 
-from . import locks, pauses, rate_limits, sweeps, workers
+from . import inbox, locks, pauses, rate_limits, sweeps, workers
 from .models.pruning import FIRST
 from .retention import Ends, Rule, pruning
 
@@ -114,6 +115,8 @@ def walk(using: str, rule: Rule, most: int = MOST) -> Steps:
     """What deletes, step by step, all that is over of one kind. A step raises what the database raises."""
     if rule.kind == "keys":
         return KeyWalk(using)
+    if rule.kind == "inbox":
+        return Sweep(using, partial(inbox.sweep, age=rule.age or 0))
     if rule.kind in SWEEPS:
         return Sweep(using, SWEEPS[rule.kind])
     return Walk(using, rule, most)
@@ -139,6 +142,8 @@ def count(using: str, rule: Rule, among: Sequence[Rule] = ()) -> int:
     """How many rows of a kind ``walk`` would delete by now, after it has deleted those of ``among``."""
     if rule.is_kept:
         return 0
+    if rule.kind == "inbox":
+        return inbox.count_old(using, rule.age or 0)
     if rule.kind in COUNTS:
         return COUNTS[rule.kind](using)
     params = {} if rule.age is None else {"age": rule.age}

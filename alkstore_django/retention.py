@@ -46,7 +46,11 @@ class Rule:
 
 
 AGED = {"dead": "DEAD_TTL", "notifications": "NOTIFICATION_TTL", "streams": "STREAM_TTL"}
+AGED |= {"inbox": "INBOX_TTL"}
 """Kinds that have an age, with its setting."""
+
+SHARED = ("notifications", "streams")
+"""Kinds of which nobody can say whose a row is."""
 
 KINDS: dict[str, tuple[Ends, str | None]] = {
     "results": (Ends.EXPIRY, "RESULT_TTL"),
@@ -102,7 +106,7 @@ def _age(kind: str, value: object) -> int:
 
 def _set_age(kind: str, is_shared: bool) -> int | None:
     key = AGED.get(kind)
-    if key is None or (is_shared and kind != "dead" and key not in settings.given()):
+    if key is None or (is_shared and kind in SHARED and key not in settings.given()):
         return None
     age: int | None = getattr(settings, key)
     return age

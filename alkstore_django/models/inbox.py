@@ -21,6 +21,14 @@ class InboxManager(SQLManager):
         """Delete up to ``n`` messages that came ``age`` seconds ago or before; how many."""
         return self.execute(self.dialect.sweep_inbox, {"age": age, "n": n})
 
+    def any_old(self, age: int) -> bool:
+        """Whether any came ``age`` seconds ago or before."""
+        return bool(self.fetch(self.dialect.any_in_inbox, {"age": age}))
+
+    def count_old(self, age: int) -> int:
+        """How many came ``age`` seconds ago or before."""
+        return int(self.fetch(self.dialect.count_inbox, {"age": age})[0][0])
+
 
 class InboxMessage(models.Model):
     """Its source, and what the source calls it; ``received_at`` in Unix seconds."""

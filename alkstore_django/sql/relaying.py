@@ -169,3 +169,11 @@ class Relaying(Clauses):
         return f"DELETE FROM {INBOX} WHERE (source, message_id) IN ({picked})"
 
     deletes_with_limit = False
+
+    @property
+    def any_in_inbox(self) -> str:
+        return f"SELECT 1 FROM {INBOX} WHERE received_at <= {self.now} - %(age)s LIMIT 1"
+
+    @property
+    def count_inbox(self) -> str:
+        return f"SELECT COUNT(*) FROM {INBOX} WHERE received_at <= {self.now} - %(age)s"

@@ -87,6 +87,7 @@ def test_its_table() -> None:
     assert head.split("  ")[0] == "kind" and head.endswith("would be deleted")
     kept = dict.fromkeys(("results", "runs", "pauses"), "until it ends")
     kept |= {"dead": "180 d", "streams": "for ever", "history": "while it belongs to something"}
+    kept["inbox"] = "30 d"
     kept["notifications"] = "for ever" if IS_SHARED else "7 d"
     for line in lines:
         kind, words, count = (part.strip() for part in line.split("  ") if part)
@@ -121,13 +122,14 @@ def test_an_age_for_once() -> None:
         "dead": 4,
         "notifications": 1,
         "streams": 1,
+        "inbox": 0,
     }
 
 
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--older-than=7d"], "--older-than needs --only with dead, notifications, streams"),
+        (["--older-than=7d"], "--older-than needs --only with dead, notifications, streams, inbox"),
         (["--older-than=7d", "--only=dead", "--only=runs"], "--older-than needs --only with"),
         (["--older-than=0", "--only=dead"], "--older-than"),
         (["--older-than=soon", "--only=dead"], "--older-than"),

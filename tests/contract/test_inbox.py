@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
+from django.core.management import call_command
 from django.db import transaction
 from django.db.transaction import TransactionManagementError
 
@@ -101,7 +102,15 @@ def test_old_ones_are_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
         InboxMessage.objects.all().delete()
         for message_id, age in ((1, 59), (2, 60), (3, 61), (4, 999)):
             InboxMessage.objects.create(source="shop", message_id=str(message_id), received_at=at(-age))
+        assert inbox.count_old("default", 60) == 3
         assert [inbox.sweep("default", 60) for _ in range(3)] == [2, 1, 0]
         assert InboxMessage.objects.get().message_id == "1"
 
     within_a_second(scenario)
+
+
+def test_maintenance_forgets_old_ones() -> None:
+    InboxMessage.objects.create(source="shop", message_id="old", received_at=at(-31 * 86_400))
+    InboxMessage.objects.create(source="shop", message_id="new", received_at=at(-29 * 86_400))
+    call_command("alkprune", verbosity=0)
+    assert InboxMessage.objects.get().message_id == "new"

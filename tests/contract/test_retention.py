@@ -64,16 +64,17 @@ def ages() -> dict[str, int | None]:
 
 def test_the_defaults() -> None:
     """On SQLite notifications are kept: other programs write them, too."""
-    assert ages() == {"dead": 180 * DAY, "notifications": None if IS_SHARED else 7 * DAY, "streams": None}
+    kept = {"dead": 180 * DAY, "notifications": None if IS_SHARED else 7 * DAY, "streams": None}
+    assert ages() == kept | {"inbox": 30 * DAY}
     assert [rule.kind for rule in rules()] == list(retention.KINDS)
 
 
 def test_what_the_project_says() -> None:
-    with override_settings(ALKSTORE={"NOTIFICATION_TTL": 5, "STREAM_TTL": 6, "DEAD_TTL": 7}):
-        assert ages() == {"dead": 7, "notifications": 5, "streams": 6}
+    with override_settings(ALKSTORE={"NOTIFICATION_TTL": 5, "STREAM_TTL": 6, "DEAD_TTL": 7, "INBOX_TTL": 8}):
+        assert ages() == {"dead": 7, "notifications": 5, "streams": 6, "inbox": 8}
     with override_settings(ALKSTORE=PLAIN):
-        assert ages() == {"dead": None, "notifications": None, "streams": None}
-        assert [rule.kind for rule in rules() if rule.is_kept] == ["dead", "notifications", "streams"]
+        assert ages() == dict.fromkeys(["dead", "notifications", "streams", "inbox"])
+        assert [rule.kind for rule in rules() if rule.is_kept] == list(retention.AGED)
 
 
 def test_ages_for_one_call() -> None:
@@ -89,7 +90,7 @@ def test_ages_for_one_call() -> None:
     ("only", "ages", "words"),
     [
         (["letters"], {}, "There is no kind 'letters'; there are results, runs, dead"),
-        ([], {"runs": 5}, "runs has no age; dead, notifications, streams have"),
+        ([], {"runs": 5}, "runs has no age; dead, notifications, streams, inbox have"),
         ([], {"dead": 0}, "the age of dead must be from 1"),
         ([], {"dead": "soon"}, "the age of dead must be a duration"),
     ],
@@ -393,7 +394,7 @@ def test_requeued_letters_are_a_new_life(queue: Queue) -> None:
 
 
 @pytest.mark.only("sqlite")
-@pytest.mark.parametrize("kind", [kind for kind in retention.KINDS if kind not in (*SWEEPS, "keys")])
+@pytest.mark.parametrize("kind", [kind for kind in retention.KINDS if kind not in (*SWEEPS, "keys", "inbox")])
 def test_no_statement_reads_a_table_as_a_whole(kind: str) -> None:
     """Nor any that says what its rows belong to; a range of keys is walked."""
     dialect = get_dialect(connection)

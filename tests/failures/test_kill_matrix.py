@@ -82,7 +82,7 @@ class Scene:
             victim = self.pause.victim(self.workers, "--threads", 1, "--visibility-timeout", lease)
             self.workers.wait_until(lambda: self.is_reached or not victim.is_running, self.moment)
             assert victim.is_running, victim
-            if number == STOP and self.moment == IN_TASK:
+            if number == STOP and self.moment in (BEFORE_TASK, IN_TASK):
                 victim.freeze()
             else:
                 victim.send(number)
