@@ -293,13 +293,13 @@ def test_a_pass_over_nothing_only_reads() -> None:
 
 def test_many_in_steps() -> None:
     DeadJob.objects.bulk_create(
-        [DeadJob(id=n, queue="q", payload="1", died_at=at(-60)) for n in range(1, 1_301)]
+        [DeadJob(id=n, queue="q", payload="1", died_at=at(-7_200)) for n in range(1, 1_301)]
     )
     Attempt.objects.bulk_create(
         [Attempt(job_id=n, kind=Attempt.FAILED, ended_at=1) for n in range(1, 1_301) for _ in range(2)]
     )
-    young = dead(2_000, 10)
-    steps = Pass("default", chosen("default", (), {"dead": 60}), 100)
+    young = dead(2_000)
+    steps = Pass("default", chosen("default", (), {"dead": 3_600}), 100)
     most = 0
     while steps.kind:
         before = sum(steps.deleted.values())
