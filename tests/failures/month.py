@@ -15,7 +15,7 @@ SERIES = {
 
 DAY = 86_400
 FIRST = 1_000_000_000
-"""Ids of the month begin here; those of new jobs come after."""
+"""Ids of the month begin here; those of new jobs lie before and after."""
 
 PAYLOAD = '{"__honker_task__":{"task":"shop.tasks.send_receipt","args":[1],"kwargs":{}}}'
 TRACEBACK = "Traceback (most recent call last):\n" + "  File shop/tasks.py, line 7, in send_receipt\n" * 30
