@@ -82,7 +82,7 @@ def test_two_at_once(workers: Workers, isolation: str) -> None:
     bury(count)
     workers.environment["ALKSTORE_ISOLATION"] = isolation
     processes = [alkrequeue(workers, "--queue", "mail", "--json", "--rate", 1_500) for _ in range(2)]
-    wait_until(lambda: Job.objects.exists(), *processes, what="the first are requeued")
+    wait_until(lambda: Job.objects.exists(), *processes, what="the first are requeued", patience=120)
     for number in range(count, 1, -100):
         pruned += prune(number)
     for process in processes:
@@ -105,8 +105,8 @@ def test_interrupted(workers: Workers, number: signal.Signals) -> None:
     count = 1_000
     bury(count)
     process = alkrequeue(workers, "--all", "--rate", 200)
-    wait_until(lambda: Job.objects.count() > 20, process, what="some are requeued")
-    assert process.stop(number) == 128 + number
+    wait_until(lambda: Job.objects.count() > 20, process, what="some are requeued", patience=120)
+    assert process.stop(number, patience=120) == 128 + number
     done, left = ids(Job), ids(DeadJob)
     assert done | left == set(range(1, count + 1)) and not done & left and left
     assert process.count(f"^{len(done)} dead letters requeued.$") == 1, process
@@ -114,15 +114,15 @@ def test_interrupted(workers: Workers, number: signal.Signals) -> None:
     assert process.count("Traceback") == 0
     assert requeued() == len(done)
     again = alkrequeue(workers, "--all", "--json")
-    assert again.join() == 0
+    assert again.join(patience=120) == 0
     assert document(again)["requeued"] == len(left)
 
 
 def test_interrupted_before_it_did_anything(workers: Workers) -> None:
     bury(10)
     process = alkrequeue(workers, "--all", "--rate", "1/h", "--limit", 5)
-    wait_until(lambda: Job.objects.exists(), process, what="the first is requeued")
-    assert process.stop(signal.SIGINT) == 130
+    wait_until(lambda: Job.objects.exists(), process, what="the first is requeued", patience=120)
+    assert process.stop(signal.SIGINT, patience=120) == 130
     assert process.count("^1 dead letter requeued.$") == 1, process
 
 
@@ -131,9 +131,9 @@ def test_in_a_terminal(workers: Workers) -> None:
     bury(1_000)
     line = ("-m", "tests.terminal", "-m", "django", "alkrequeue", "--skip-checks", "--noinput", "--all")
     process = workers.run(*line, "--rate", 200)
-    wait_until(lambda: Job.objects.count() > 20, process, what="some are requeued")
+    wait_until(lambda: Job.objects.count() > 20, process, what="some are requeued", patience=120)
     process.send(signal.SIGUSR1)
-    assert process.join() == 130, process
+    assert process.join(patience=120) == 130, process
     assert process.count(rf"^.*\b{Job.objects.count()} dead letters requeued") == 1, process
 
 
@@ -212,7 +212,7 @@ def test_many_while_workers_run(workers: Workers, record_property: Any) -> None:
     with enqueuing() as waits:
         watched = Watched(first)
         watched.until(lambda: requeued() > LETTERS // 2)
-        assert first.stop(signal.SIGINT) == 130, first
+        assert first.stop(signal.SIGINT, patience=120) == 130, first
         rate, runs = watched.rate(), Run.objects.count() / watched.seconds
     done = requeued()
     assert first.count(f"^{done} dead letters requeued.$") == 1, first
@@ -220,7 +220,7 @@ def test_many_while_workers_run(workers: Workers, record_property: Any) -> None:
     second = alkrequeue(workers, *filters, "--json")
     watched_again = Watched(second)
     watched_again.until(lambda: False)
-    assert second.join() == 0, second
+    assert second.join(patience=120) == 0, second
     assert document(second)["requeued"] == LETTERS - done
     assert requeued() == LETTERS
     assert DeadJob.objects.count() == 2 * (LETTERS // 10)
