@@ -18,9 +18,8 @@ class AlkstoreConfig(AppConfig):
 
     def ready(self) -> None:
         from . import checks, outbox_checks, results  # noqa: F401 - the checks register themselves
-        from .runtime import waiting
 
-        results.wait_by(waiting)
+        results.wait_by("alkstore_django.runtime.waiting")
 
         if VERSION >= (6, 0):
             from django import tasks  # noqa: F401 - registers its checks

@@ -16,7 +16,6 @@ from . import registry
 from .backoff import Backoff, as_backoff
 from .contexts import Hold, JobContext
 from .envelopes import Envelope, is_sealed, unseal
-from .models import alias
 from .names import checked
 from .payloads import decode
 from .values import exception_classes, seconds, span
@@ -55,6 +54,8 @@ class Handler:
 
     def is_in(self, database: str) -> bool:
         """Whether payloads of that database are for it."""
+        from .models import alias  # tasks may be declared before there are models
+
         return alias(self.using) == database
 
     def arguments(self, claim: Any, hold: Hold, args: Sequence[Any], key: str | None) -> list[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 from functools import partial
+from importlib import import_module
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -29,7 +30,7 @@ BATCH = 500
 
 _LIVE = (Job.PENDING, Job.PROCESSING)
 _NOTHING: Any = object()
-_waiting: Any = None
+_waits = ""
 
 
 def save(job_id: int, value: Any, *, ttl: Duration | None = None, using: str | None = None) -> None:
@@ -76,7 +77,7 @@ def wait(job_id: int, timeout: Duration | None = None, *, using: str | None = No
     """
     database, limit = alias(using), _limit(timeout)
     look = _Look(database, _checked(job_id))
-    _waiting.until(database, job_id, look, limit, or_result=True)
+    _waiting().until(database, job_id, look, limit, or_result=True)
     return look.value
 
 
@@ -84,7 +85,7 @@ async def await_result(job_id: int, timeout: Duration | None = None, *, using: s
     """``wait``, awaited: it takes up no thread."""
     database, limit = alias(using), _limit(timeout)
     look = _Look(database, _checked(job_id))
-    await _waiting.auntil(database, job_id, sync_to_async(look), limit, or_result=True)
+    await _waiting().auntil(database, job_id, sync_to_async(look), limit, or_result=True)
     return look.value
 
 
@@ -103,10 +104,14 @@ def sweep_batch(using: str) -> int:
     return in_transaction(using, partial(results.forget_ended, ended)) if ended else 0
 
 
-def wait_by(waiting: Any) -> None:
-    """What waits, with a thread, is above this room: the app hands it in when it is ready."""
-    global _waiting
-    _waiting = waiting
+def wait_by(module: str) -> None:
+    """What waits, with a thread, is above this room: the app says where it is, and who waits imports it."""
+    global _waits
+    _waits = module
+
+
+def _waiting() -> Any:
+    return import_module(_waits)
 
 
 class _Look:

@@ -18,6 +18,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if hasattr(signal, "SIGHUP"):  # under nohup the workers of the tests would rightly stay, too
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a shell
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

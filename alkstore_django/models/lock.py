@@ -17,6 +17,9 @@ from .fields import NameField, readable
 SLOW = 0.5
 """Seconds after which the end of a lock that was taken is read again."""
 
+GRAIN = 0.002
+"""Seconds by which a database may be late: SQLite tells whole milliseconds, as a fraction of days."""
+
 
 class Hold(NamedTuple):
     """A lock that was taken: its end in Unix seconds, and by ``time.monotonic()``; its fencing token."""
@@ -143,7 +146,7 @@ class LockManager(SQLManager):
         asked = time.monotonic()
         for end, left, token in self.fetch(sql, row):
             if token is not None and left > 0:
-                return Hold(int(end), asked + float(left), int(token))
+                return Hold(int(end), asked + float(left) - GRAIN, int(token))
         return None
 
 

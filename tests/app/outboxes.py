@@ -6,8 +6,17 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+from alkstore_django import registry
+from alkstore_django.conf import settings
 from alkstore_django.outbox import outbox
 from tests.app.tasks import Boom, wait_for_file, write_line
+
+
+def forget_unless_served(module: str, *outboxes: Any) -> None:
+    """Who only enqueues does not serve them: tests, whose workers serve what is declared."""
+    if module not in settings.IMPORTS:
+        for each in outboxes:
+            del registry._handlers[each.queue_name]
 
 
 @outbox("lines", base_backoff=0, max_attempts=2)
@@ -39,3 +48,6 @@ async def write_later(event: Any) -> None:
 def describe(event: Any) -> None:
     told = [event.id, event.outbox, event.key, event.attempt, event.max_attempts, event.payload["said"]]
     write_line(event.payload["path"], [*told, event.created_at.isoformat(), event.heartbeat()])
+
+
+forget_unless_served(__name__, write, write_or_skip, write_later, describe)

@@ -12,7 +12,7 @@ from django.core.management import call_command
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
-from alkstore_django import event_lines, queues
+from alkstore_django import event_lines, queues, registry
 from alkstore_django.contexts import Hold
 from alkstore_django.exceptions import UnknownOutbox
 from alkstore_django.models import DeadJob, Job, OutboxEvent, OutboxKey
@@ -44,7 +44,8 @@ def declare(**options: Any) -> Outbox:
 
 
 @pytest.fixture(autouse=True)
-def clean() -> None:
+def clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_handlers", {})
     delivered.clear()
     broken.clear()
 

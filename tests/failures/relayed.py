@@ -15,6 +15,7 @@ from django.db import transaction
 from alkstore_django import event_lines, inbox, turns
 from alkstore_django.models import OutboxManager
 from alkstore_django.outbox import outbox
+from tests.app.outboxes import forget_unless_served
 
 BEFORE_CLAIM, AFTER_CLAIM = "before the claim", "after the claim"
 BEFORE_EFFECT, IN_EFFECT, AFTER_EFFECT = "before the effect", "in its transaction", "after the effect"
@@ -71,5 +72,6 @@ def watch() -> None:
     OutboxManager.move_on = watched_move  # type: ignore[method-assign]
 
 
+forget_unless_served(__name__, have_effect)
 if "ALKSTORE_STEP" in os.environ:
     watch()

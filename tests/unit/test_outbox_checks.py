@@ -27,7 +27,7 @@ def test_w008_another_database_than_that_of_the_models() -> None:
     declare("django.contrib.auth.outbox", using="other")
     (message,) = check_outboxes()
     assert message.id == "alkstore_django.W008"
-    assert "'orders' is in database 'other'" in message.msg and "'auth' are in 'default'" in message.msg
+    assert "'orders' is in database 'other'" in message.msg and "of 'auth' in 'default'" in message.msg
     assert "alkrelay --database default" in str(message.hint)
 
 
