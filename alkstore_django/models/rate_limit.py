@@ -50,10 +50,7 @@ class RateLimitManager(SQLManager):
             return int(rows[0][0]) if rows else 0
         if self.execute(dialect.count_call, row):
             return self._window(row)[1] or int(row["limit"])
-        if self._window(row)[1]:
-            return 0
-        self.execute(dialect.open_window, row)
-        return self._window(row)[1] or 1 if self.execute(dialect.count_call, row) else 0
+        return 1 if self.execute(dialect.open_window, row) else 0
 
     def _window(self, row: dict[str, Any]) -> tuple[float, int]:
         """Seconds until the end of the window, and how many calls it has counted."""

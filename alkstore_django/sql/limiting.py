@@ -32,12 +32,9 @@ class Limiting(Clauses):
 
     @property
     def open_window(self) -> str:
-        """Begin a window without a call, where there is none. Whoever opens the same one waits for a lock
-        that one gets after the other: by INSERT IGNORE two would share it, and deadlock after a rollback."""
-        row = f"%(name)s, {self.window}, 0"
-        return self.upsert_by(
-            RATE_LIMITS, ("name", "window_start", "count"), row, f"count = {RATE_LIMITS}.count", 2
-        )
+        """Count the first call of a window; nothing, if there is one."""
+        row = f"%(name)s, {self.window}, 1"
+        return self.insert_new(RATE_LIMITS, ("name", "window_start", "count"), row)
 
     @property
     def window_now(self) -> str:
