@@ -113,6 +113,10 @@ class LockHeld(AlkstoreError):
         return f"Lock {self.name!r} is held by {self.holder!r}{until}."
 
 
+class FellBehind(AlkstoreError):
+    """A listener takes notifications so slowly that more were kept for it than can be."""
+
+
 class Retry(AlkstoreError):
     """Raise it in a task to be run again, within the budget of ``max_attempts``.
 

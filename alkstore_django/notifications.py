@@ -6,28 +6,74 @@ the alias of a database, by default the router's answer for notifications.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Generator, Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, Protocol, Self
 
 from asgiref.sync import sync_to_async
+from django.utils.asyncio import async_unsafe
 
+from .hearing import Heard
 from .models import Notification, NotificationManager
 from .models.base import in_transaction
 from .names import checked
 from .payloads import encode
-from .values import seconds, whole
+from .values import seconds, span, whole
 
 __all__ = [
+    "AsyncListener",
+    "Heard",
+    "Listener",
+    "alisten",
     "anotify",
     "anotify_many",
     "aprune",
     "count_older",
+    "listen",
     "notify",
     "notify_many",
     "prune",
     "prune_batch",
 ]
+
+Duration = int | float | timedelta
+
+INTERVAL = 0.25
+"""Seconds; see ``listen``."""
+
+_listeners: Any = None
+
+
+class Listener(Protocol):
+    """What ``listen`` returns."""
+
+    def __iter__(self) -> Self: ...
+
+    def __next__(self) -> Heard: ...
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *error: Any) -> None: ...
+
+    def close(self) -> None:
+        """Hear no more; whoever waits for the next one is told that there is none."""
+
+
+class AsyncListener(Protocol):
+    """What ``alisten`` returns."""
+
+    def __await__(self) -> Generator[Any, None, Self]: ...
+
+    def __aiter__(self) -> Self: ...
+
+    async def __anext__(self) -> Heard: ...
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *error: Any) -> None: ...
+
+    async def aclose(self) -> None:
+        """Hear no more."""
 
 
 def notify(channel: str, payload: Any = None, *, using: str | None = None) -> int:
@@ -49,9 +95,80 @@ def notify_many(channel: str, payloads: Iterable[Any], *, using: str | None = No
     return in_transaction(manager.database, lambda: manager.notify_many(name, texts)) if texts else []
 
 
+@async_unsafe("It waits in the thread: use notifications.alisten().")
+def listen(
+    channel: str,
+    *,
+    using: str | None = None,
+    timeout: Duration | None = None,
+    interval: Duration = INTERVAL,
+) -> Listener:
+    """Hear what is notified on ``channel`` from now on: an iterator, and a context manager that closes it.
+
+    Everything whose transaction is committed after this has returned is heard, once, and nothing else;
+    by id, but that what commits late comes late. Notifications that are pruned before they were heard are
+    lost. Iterate in one thread at a time.
+
+    ``timeout``
+        Seconds or a ``timedelta``: the iteration ends when so long none has come. It may be begun again, and
+        goes on without loss. Default: it never ends by itself.
+    ``interval``
+        How often the database is asked at least, where it does not tell: MariaDB, and SQLite about the
+        writes of other programs.
+
+    All listeners of a process share one thread and one connection for each database. They outlive
+    outages of it. ``next`` raises ``FellBehind`` for a listener that lets 100,000 notifications wait, and
+    ``RuntimeError`` if it had to wait in a transaction. ``close()`` ends it. In a ``TestCase`` it hears what
+    the test itself notifies, and ends without waiting when there is no more of it.
+    """
+    listener: Listener = _listeners.Listener(*_listening(channel, using, timeout, interval))
+    return listener
+
+
+def alisten(
+    channel: str,
+    *,
+    using: str | None = None,
+    timeout: Duration | None = None,
+    interval: Duration = INTERVAL,
+) -> AsyncListener:
+    """``listen`` for coroutines: an asynchronous iterator and context manager, which takes up no thread.
+
+    It hears from when it is entered or awaited on: ``async with alisten("orders") as heard``, or
+    ``heard = await alisten("orders")``; else from when it is first asked. ``aclose()`` ends it.
+    """
+    listener: AsyncListener = _listeners.AsyncListener(*_listening(channel, using, timeout, interval))
+    return listener
+
+
+def _listening(
+    channel: str,
+    using: str | None,
+    timeout: Duration | None,
+    interval: Duration,
+) -> tuple[str, str, float | None, float]:
+    """Whatever is stored as a name can be listened to."""
+    if not isinstance(channel, str):
+        raise TypeError(f"channel must be a string, not {channel!r}.")
+    try:
+        channel.encode()
+    except UnicodeEncodeError:
+        raise ValueError(f"No channel has the name {channel!r}.") from None
+    if "\0" in channel:
+        raise ValueError(f"No channel has the name {channel!r}.")
+    limit = None if timeout is None else span("timeout", timeout, low=0)
+    return _manager(using).database, channel, limit, span("interval", interval, low=0.001)
+
+
+def listen_by(listeners: Any) -> None:
+    """What listens, with a thread, is above this room: the app hands it in when it is ready."""
+    global _listeners
+    _listeners = listeners
+
+
 def prune(
     *,
-    older_than: int | float | timedelta | None = None,
+    older_than: Duration | None = None,
     max_keep: int | None = None,
     channel: str | None = None,
     using: str | None = None,

@@ -10,7 +10,7 @@ from .inbox import InboxManager, InboxMessage
 from .job import Job, JobManager, alias
 from .lock import Hold, Lock, LockManager, LockToken
 from .metadata import Metadata, MetadataManager
-from .notification import Notification, NotificationManager
+from .notification import PREPARED, Message, Notification, NotificationManager
 from .outbox import Blocked, Lined, OutboxEvent, OutboxKey, OutboxManager, Place
 from .pruning import PruningManager
 from .rate_limit import Counted, RateLimit, RateLimitManager, RatePeriod
@@ -52,10 +52,12 @@ __all__ = [
     "Lock",
     "LockManager",
     "LockToken",
+    "Message",
     "Metadata",
     "MetadataManager",
     "Notification",
     "NotificationManager",
+    "PREPARED",
     "PruningManager",
     "OutboxEvent",
     "OutboxKey",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 from django.db import models
 
@@ -12,15 +13,31 @@ from alkstore_django.sql import tables
 from alkstore_django.sql.functions import EpochNow
 
 from .announcements import ring_after_commit
-from .base import SQLManager, light_chunks, retrying
-from .fields import LenientTextField, NameField
+from .base import SQLManager, chunks, light_chunks, placeholders, retrying
+from .fields import LenientTextField, NameField, number, readable
 
 BULK = 1_000
 """Rows per INSERT, and per DELETE: a few milliseconds of an SQLite file's only write lock."""
 
 
+RANGES = 250
+"""Ranges of ids in one statement."""
+
+PREPARED = "prepared"
+"""See ``NotificationManager.writers``."""
+
+
+class Message(NamedTuple):
+    """A row as the driver gave it (``raw`` is bytes on SQLite); ``raw`` is ``None`` where nobody listens."""
+
+    id: int
+    channel: str
+    raw: str | bytes | None
+    created_at: int
+
+
 class NotificationManager(SQLManager):
-    """Put in and prune."""
+    """Put in, hear and prune."""
 
     def notify(self, channel: str, payload: str) -> int:
         """Insert one row; its id."""
@@ -58,6 +75,61 @@ class NotificationManager(SQLManager):
         """What an INSERT .. RETURNING gets at its end."""
         return self.dialect.notifications_notice if settings.NOTIFY else ""
 
+    # -- those who listen -------------------------------------------------------------------------
+
+    def listen(self) -> None:
+        """See ``Dialect.listen_for_notifications``; only where there is one."""
+        self.execute(self.dialect.listen_for_notifications or "")
+
+    def after(self, after: int, n: int, channels: Collection[str]) -> list[Message]:
+        """The first ``n`` rows above an id, with the payloads of those on these channels."""
+        names, params = placeholders(sorted(channels), "c")
+        statement = self.dialect.notifications_after(names)
+        return self._messages(statement, params | {"after": after, "n": n})
+
+    def among(self, ranges: Sequence[tuple[int, int]], n: int, channels: Collection[str]) -> list[Message]:
+        """The same, of the rows whose ids are in these ranges."""
+        names, params = placeholders(sorted(channels), "c")
+        found: list[Message] = []
+        for chunk in chunks(ranges, RANGES):
+            where, bounds = _within(chunk)
+            statement = self.dialect.notifications_among(where, names)
+            found += self._messages(statement, params | bounds | {"n": n - len(found)})
+            if len(found) >= n:
+                break
+        return found
+
+    def with_ids(self, ids: Sequence[int], channel: str) -> list[Message]:
+        return self.among([(each, each) for each in ids], len(ids), [channel])
+
+    def ids_between(self, first: int, last: int) -> list[int]:
+        where, bounds = _within([(first, last)])
+        statement = self.dialect.notification_ids(where)
+        rows = retrying(self.database, lambda: self.fetch(statement, bounds | {"n": last - first + 1}))
+        return [int(row[0]) for row in rows]
+
+    def writers(self) -> frozenset[str] | None:
+        """The transactions that may have put in what is not committed; ``PREPARED`` stands for those of
+        two-phase commits. ``None`` where nobody can tell."""
+        statement = self.dialect.notification_writers
+        return None if statement is None else frozenset(str(row[0]) for row in self.fetch(statement))
+
+    def uncommitted(self, ranges: Sequence[tuple[int, int]], n: int) -> list[int]:
+        """The first ``n`` ids in these ranges, also of rows that are not committed; only where those can be
+        read. Outside of a transaction."""
+        ids: list[int] = []
+        for chunk in chunks(ranges, RANGES):
+            where, bounds = _within(chunk)
+            self.execute(self.dialect.read_uncommitted or "")
+            ids += [
+                int(row[0]) for row in self.fetch(self.dialect.notification_ids(where), bounds | {"n": n})
+            ]
+        return ids[:n]
+
+    def _messages(self, statement: str, params: dict[str, Any]) -> list[Message]:
+        rows = retrying(self.database, lambda: self.fetch(statement, params))
+        return [Message(row[0], readable(row[1]) or "", row[2], number(row[3]) or 0) for row in rows]
+
     # -- pruning ----------------------------------------------------------------------------------
 
     def newest_id(self) -> int:
@@ -89,6 +161,16 @@ class NotificationManager(SQLManager):
 
     def count_older(self, age: int) -> int:
         return int(self.fetch(self.dialect.count_old_notifications, {"age": age})[0][0])
+
+
+def _within(ranges: Sequence[tuple[int, int]]) -> tuple[str, dict[str, Any]]:
+    """A condition for ids, and its parameters."""
+    terms: list[str] = []
+    params: dict[str, Any] = {}
+    for index, (first, last) in enumerate(ranges):
+        terms.append(f"id BETWEEN %(first{index})s AND %(last{index})s")
+        params |= {f"first{index}": first, f"last{index}": last}
+    return " OR ".join(terms), params
 
 
 class Notification(models.Model):

@@ -36,7 +36,7 @@ def until(
     transaction, and what ``has_ended`` raises.
     """
     refuse_in_transaction(using)
-    left = _countdown(seconds)
+    left = countdown(seconds)
     while not has_ended():
         _refuse_in_test_case(using)
         if left() <= 0:
@@ -62,7 +62,7 @@ async def auntil(
 ) -> None:
     """``until``, awaited: no thread waits for each job."""
     await sync_to_async(refuse_in_transaction)(using)
-    left = _countdown(seconds)
+    left = countdown(seconds)
     loop = asyncio.get_running_loop()
     while not await has_ended():
         await sync_to_async(_refuse_in_test_case)(using)
@@ -82,7 +82,7 @@ async def auntil(
             await asyncio.sleep(max(0.0, min(PATIENCE, left())))
 
 
-def _countdown(seconds: float | None) -> Callable[[], float]:
+def countdown(seconds: float | None) -> Callable[[], float]:
     """How many seconds are left."""
     deadline = threading.TIMEOUT_MAX if seconds is None else time.monotonic() + seconds
     return lambda: deadline - time.monotonic()

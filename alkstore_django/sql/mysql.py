@@ -83,6 +83,8 @@ class MySQLDialect(Dialect):
         values = (f"{name} = IF(stamp IN ({stamps}), VALUES({name}), {name})" for name in _TAKEN)
         return f"{self._keys(rows)} ON DUPLICATE KEY UPDATE {', '.join(values)}"
 
+    read_uncommitted = "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"
+
     # Plain column indexes: expression indexes are skipped silently on MariaDB.
     indexes = (
         f"CREATE INDEX alkstore_live_claim ON {LIVE} (queue, state, priority DESC, run_at, id)",

@@ -14,9 +14,6 @@ class Notifying(Clauses):
     notifications_notice = ""
     """What an INSERT .. RETURNING gets at its end, so that its commit tells those who listen."""
 
-    listen_for_notifications: str | None = None
-    """What begins listening, on a session of its own, for the channels that are notified on."""
-
     @property
     def _id(self) -> str:
         return " RETURNING id" if self.returns_inserted else ""
@@ -34,9 +31,35 @@ class Notifying(Clauses):
         """One INSERT of all payloads; only where ``enqueues_in_one_statement``."""
         raise NotImplementedError
 
+    # -- those who listen -------------------------------------------------------------------------
+
+    listen_for_notifications: str | None = None
+    """What begins listening, on a session of its own, for the channels that are notified on."""
+
+    notification_writers: str | None = None
+    """The transactions that have the table open for writing, where the database tells."""
+
+    read_uncommitted: str | None = None
+    """What has the next statement see rows that are not committed, where that can be."""
+
     @property
     def newest_notification(self) -> str:
         return f"SELECT MAX(id) FROM {NOTIFICATIONS}"
+
+    def _messages(self, channels: str) -> str:
+        """With the payloads of those on these channels: a list of bound parameters, or empty."""
+        payload = self.text("payload")
+        heard = f"CASE WHEN channel IN ({channels}) THEN {payload} END" if channels else "NULL"
+        return f"SELECT id, {self.text('channel')}, {heard}, created_at FROM {NOTIFICATIONS}"
+
+    def notifications_after(self, channels: str) -> str:
+        return f"{self._messages(channels)} WHERE id > %(after)s ORDER BY id LIMIT %(n)s"
+
+    def notifications_among(self, within: str, channels: str) -> str:
+        return f"{self._messages(channels)} WHERE {within} ORDER BY id LIMIT %(n)s"
+
+    def notification_ids(self, within: str) -> str:
+        return f"SELECT id FROM {NOTIFICATIONS} WHERE {within} ORDER BY id LIMIT %(n)s"
 
     # -- pruning ----------------------------------------------------------------------------------
 

@@ -31,6 +31,12 @@ class PostgreSQLDialect(PostgreSQLTurn, Dialect):
     listen_for_ends = f"SELECT pg_advisory_lock_shared({WAITERS}); LISTEN {ENDS}"
     notifications_notice = f", pg_notify('{HEARD}', channel)"
     listen_for_notifications = f"LISTEN {HEARD}"
+    # An INSERT has this lock from before its row has a number until its transaction ends.
+    notification_writers = (
+        "SELECT DISTINCT CASE WHEN pid IS NULL THEN 'prepared' ELSE virtualtransaction END FROM pg_locks "
+        f"WHERE relation = '{NOTIFICATIONS}'::regclass AND mode = 'RowExclusiveLock' AND granted "
+        "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+    )
     counts_what_it_deletes = True
     # Without fresh statistics (after a burst, a batch) it would read and sort the whole backlog for each
     # claim: 120 ms instead of 2 ms at 100 k rows; or, sorting step by step, all that one bulk enqueued in

@@ -16,13 +16,13 @@ from tests.processes import wait_until
 def is_watched(using: str = "default") -> bool:
     """Whether somebody waits, and was looked for at least once."""
     found = watcher._watchers.get(using)
-    return found is not None and found.thread.is_alive() and bool(found._waiters) and not found._fresh
+    return found is not None and found.thread.is_alive() and bool(found._guests) and not found._fresh
 
 
 def waiters() -> int:
     """How many wait."""
     found = watcher._watchers.get("default")
-    return 0 if found is None else len(found._waiters)
+    return 0 if found is None else len(found._guests)
 
 
 def watchers() -> list[str]:

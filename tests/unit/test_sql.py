@@ -50,6 +50,8 @@ ARGUMENTS = {
     "wishes": [],
     "only": "",
     "of_channel": True,
+    "channels": "%(c0)s",
+    "within": "id = %(id0)s",
     "conditions": ["id <= %(cut)s"],
     "where": " AND died_at >= %(since)s",
     "part": "%(error)s",

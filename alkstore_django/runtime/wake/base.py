@@ -23,6 +23,9 @@ class Wake:
     def learn(self, found: bool) -> None:
         """Whether that look found something to claim."""
 
+    def quicken(self, seconds: float) -> None:
+        """Let no more than so many seconds pass between two questions, where it has to ask."""
+
     def filenos(self) -> tuple[int, ...]:
         """What to select on: when one is readable, ``heard`` may have something to say."""
         return ()
@@ -57,6 +60,10 @@ class Several(Wake):
         for wake in self.wakes:
             wake.learn(found)
 
+    def quicken(self, seconds: float) -> None:
+        for wake in self.wakes:
+            wake.quicken(seconds)
+
     def filenos(self) -> tuple[int, ...]:
         return tuple(fileno for wake in self.wakes for fileno in wake.filenos())
 
@@ -84,6 +91,14 @@ class Pace:
         self.growth = growth
         self._step = slowest
         self._due = 0.0
+
+    def quicken(self, slowest: float) -> None:
+        """From now on so often at least."""
+        self.slowest = slowest
+        self.fastest = min(self.fastest, slowest)
+        if self._step > slowest:
+            self._step = slowest
+            self.restart()
 
     def left(self) -> float:
         """Seconds until it is time."""

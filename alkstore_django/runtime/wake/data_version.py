@@ -26,6 +26,9 @@ class DataVersion(Wake):
         self._pace = Pace(EVERY)
         self._has_noticed = False
 
+    def quicken(self, seconds: float) -> None:
+        self._pace.quicken(seconds)
+
     def arm(self) -> None:
         self._version = looks.data_version(self._using)
         self._pace.restart()

@@ -1,4 +1,4 @@
-"""The worker's end of a doorbell: the socket that enqueuers ring."""
+"""The worker's, or listener's, end of a doorbell: the socket that others ring."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ class Doorbell(Wake):
     Who may write the database file may ring; in a directory of the user's own, only the user.
     """
 
-    def __init__(self, file: str, directory: str) -> None:
-        bells.ring([directory])  # takes away those whose workers were killed
+    def __init__(self, file: str, directory: str, suffix: str = bells.SUFFIX) -> None:
+        bells.ring([directory], suffix)  # takes away those whose owners were killed
         self.directory = directory
-        self._path = os.path.join(directory, uuid.uuid4().hex[:16] + bells.SUFFIX)
+        self._path = os.path.join(directory, uuid.uuid4().hex[:16] + suffix)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             self._socket.setblocking(False)
@@ -55,14 +55,14 @@ class Doorbell(Wake):
             os.rmdir(self.directory)  # when it was the last
 
 
-def hang(file: str, directories: Sequence[str]) -> Doorbell | None:
+def hang(file: str, directories: Sequence[str], suffix: str = bells.SUFFIX) -> Doorbell | None:
     """A doorbell in the first of the directories that will do; ``None`` where none does."""
     for directory in directories:
         for _ in range(3):
             try:
-                return Doorbell(file, directory)
+                return Doorbell(file, directory, suffix)
             except FileNotFoundError:
-                continue  # another worker has just ended, and taken the directory away
+                continue  # another one has just ended, and taken the directory away
             except OSError:
                 break
     return None

@@ -13,6 +13,9 @@ class Polling(Wake):
     def __init__(self, interval: float | None = None) -> None:
         self._pace = Pace(self.interval if interval is None else interval)
 
+    def quicken(self, seconds: float) -> None:
+        self._pace.quicken(seconds)
+
     def arm(self) -> None:
         self._pace.restart()
 

@@ -1,0 +1,617 @@
+"""``notifications.listen`` and ``alisten``: what is heard, when, and what a listener costs."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar
+
+import pytest
+from asgiref.sync import async_to_sync, sync_to_async
+from django.core.exceptions import SynchronousOnlyOperation
+from django.db import OperationalError, connection, connections, transaction
+from django.test.utils import CaptureQueriesContext
+
+from alkstore_django import notifications
+from alkstore_django.exceptions import FellBehind
+from alkstore_django.hearing import PAGE
+from alkstore_django.models import Notification, NotificationManager
+from alkstore_django.notifications import Heard, alisten, listen, notify, notify_many
+from alkstore_django.runtime import ear, subscriptions
+from alkstore_django.runtime.wake.data_version import DataVersion
+from alkstore_django.runtime.wake.notices import Notices
+from tests import factories
+from tests.processes import wait_until
+
+pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+
+T = TypeVar("T")
+QUIET = 0.2
+"""Seconds for which a test waits for what must not come."""
+
+PATIENCE = 60
+"""Seconds for which it waits for what must."""
+
+
+def ears() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name.startswith("alkstore-ear")]
+
+
+@pytest.fixture(autouse=True)
+def no_ear_stays() -> Iterator[None]:
+    yield
+    wait_until(lambda: gc.collect() >= 0 and ears() == [], what="nobody listens any more")
+
+
+def take(count: int, heard: Any) -> list[Any]:
+    """The payloads of the next ones."""
+    return [next(heard).payload for _ in range(count)]
+
+
+def rest(heard: Any, channel: str = "a", using: str = "default") -> list[Any]:
+    """The payloads of what has been notified so far."""
+    end = notify(channel, "end", using=using)
+    found: list[Any] = []
+    for each in heard:
+        if each.id == end:
+            return found
+        found.append(each.payload)
+    raise AssertionError(f"the last one is not heard, but {found}")
+
+
+def left(heard: Any) -> list[Any]:
+    """The payloads of what comes until nothing comes for the timeout of the listener."""
+    return [each.payload for each in heard]
+
+
+def in_a_thread(act: Callable[[], T]) -> T:
+    found: list[T] = []
+
+    def work() -> None:
+        try:
+            found.append(act())
+        finally:
+            connections.close_all()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    thread.join()
+    return found[0]
+
+
+def run(act: Callable[[], Awaitable[T]]) -> T:
+    async def outer() -> T:
+        return await act()
+
+    return async_to_sync(outer)()
+
+
+# -- what is heard ------------------------------------------------------------------------------------
+
+
+def test_what_is_heard() -> None:
+    before = factories.now()
+    with listen("orders") as heard:
+        found = notify("orders", {"id": 7, "é": [1.5, None]})
+        message = next(heard)
+    assert message == Heard(found, "orders", {"id": 7, "é": [1.5, None]}, message.created_at)
+    assert before <= message.created_at <= factories.now()
+
+
+def test_no_replay() -> None:
+    """From the call on, and not from the first question on."""
+    notify("orders", "before")
+    with listen("orders", timeout=PATIENCE) as heard:
+        notify_many("orders", [1, 2])
+        assert rest(heard) == [1, 2]
+        notify("orders", 3)
+        assert rest(heard) == [3]
+
+
+def test_of_its_channel_alone() -> None:
+    with listen("a", timeout=PATIENCE) as heard, listen("b", timeout=PATIENCE) as others:
+        for channel in ("a", "b", "A", "a b", "ä", "a"):
+            notify(channel, channel)
+        assert rest(heard) == ["a", "a"]
+        assert rest(others, "b") == ["b"]
+
+
+def test_of_its_database_alone() -> None:
+    with listen("a", using="other", timeout=PATIENCE) as heard:
+        notify("a", 1)
+        notify("a", 2, using="other")
+        assert rest(heard, using="other") == [2]
+
+
+def test_what_is_rolled_back_is_never_heard() -> None:
+    with listen("a", timeout=PATIENCE) as heard:
+        with transaction.atomic():
+            notify("a", 1)
+            with pytest.raises(ZeroDivisionError), transaction.atomic():
+                notify("a", 2)
+                raise ZeroDivisionError
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            notify("a", 3)
+            raise ZeroDivisionError
+        notify("a", 4)
+        assert rest(heard) == [1, 4]
+
+
+def test_not_before_the_commit() -> None:
+    with listen("a", timeout=QUIET) as early, listen("a", timeout=PATIENCE) as heard:
+        with transaction.atomic():
+            notify("a", 1)
+            assert in_a_thread(lambda: left(early)) == []
+        assert rest(heard) == [1]
+
+
+def test_each_listener_hears_everything() -> None:
+    with listen("a", timeout=PATIENCE) as first, listen("a", timeout=PATIENCE) as second:
+        notify_many("a", range(3))
+        assert (take(3, first), take(3, second)) == ([0, 1, 2], [0, 1, 2])
+
+
+def test_payloads_are_not_shared() -> None:
+    with listen("a") as first, listen("a") as second:
+        notify("a", [1])
+        next(first).payload.append(2)
+        assert next(second).payload == [1]
+
+
+def test_many_in_order() -> None:
+    count = 2 * PAGE + 50
+    with listen("a", timeout=PATIENCE) as heard:
+        ids = notify_many("a", range(count))
+        found = [next(heard) for _ in range(count)]
+    assert [each.id for each in found] == ids
+    assert [each.payload for each in found] == [*range(count)]
+
+
+@pytest.mark.parametrize(
+    ("text", "payload"),
+    [("", None), ("null", None), ("plain", "plain"), ('{"a"', '{"a"'), ("5", 5), ("[1, 2.5]", [1, 2.5])],
+)
+def test_what_other_programs_write(text: str, payload: Any) -> None:
+    with listen("a", interval=0.01) as heard:
+        Notification.objects.create(channel="a", payload=text)
+        assert next(heard).payload == payload
+
+
+@pytest.mark.only("sqlite")
+def test_what_is_no_text() -> None:
+    with listen("a", interval=0.01) as heard:
+        factories.ask("INSERT INTO _honker_notifications (channel, payload) VALUES ('a', x'ff41')")
+        factories.ask("INSERT INTO _honker_notifications (channel, payload) VALUES ('a', 5)")
+        assert take(2, heard) == ["\\xffA", 5]
+
+
+def test_a_channel_of_any_name() -> None:
+    """Other programs may have written anything."""
+    with listen(" \t", timeout=PATIENCE, interval=0.01) as heard:
+        Notification.objects.create(channel=" \t", payload="1")
+        assert take(1, heard) == [1]
+
+
+def test_rows_that_are_pruned_meanwhile() -> None:
+    with listen("a", timeout=PATIENCE) as heard:
+        notify("a", 1)
+        assert next(heard).payload == 1
+        notifications.prune(max_keep=0)
+        notify("a", 2)
+        assert rest(heard) == [2]
+
+
+def test_numbers_that_begin_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a database that was restored."""
+    monkeypatch.setattr("alkstore_django.hearing.CHECK", 0.0)
+    Notification.objects.create(id=10_000, channel="a", payload="0")
+    with listen("a", interval=0.01) as heard:
+        Notification.objects.all().delete()
+        wait_until(lambda: ear.ears["default"]._hearing._newest == 0, what="it looks")
+        Notification.objects.create(id=5_000, channel="a", payload="1")
+        assert next(heard).payload == 1
+
+
+# -- how it ends --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("timeout", [0, 0.1, timedelta(milliseconds=100)])
+def test_timeout(timeout: Any) -> None:
+    with listen("a", timeout=timeout) as heard:
+        assert left(heard) == []
+        notify("a", 1)
+        wait_until(lambda: left(heard) == [1], what="it goes on")
+
+
+def test_timeout_is_of_each_wait() -> None:
+    with listen("a", timeout=5) as heard:
+        for number in range(3):
+            time.sleep(2)
+            notify("a", number)
+            assert next(heard).payload == number
+
+
+def test_close() -> None:
+    heard = listen("a")
+    notify("a", 1)
+    heard.close()
+    heard.close()
+    assert left(heard) == []
+    assert ears() == []
+
+
+def test_close_wakes_who_waits() -> None:
+    heard = listen("a")
+    threading.Timer(0.1, heard.close).start()
+    assert left(heard) == []
+
+
+def test_a_listener_that_is_forgotten() -> None:
+    for message in _first_of(listen("a")):
+        assert message.payload == 1
+    wait_until(lambda: gc.collect() >= 0 and ears() == [], what="it ends")
+
+
+def _first_of(heard: Any) -> Iterator[Heard]:
+    notify("a", 1)
+    for message in heard:
+        yield message
+        return
+
+
+def test_after_the_last_a_next() -> None:
+    """One ear follows another, whoever comes when it is about to end."""
+    for number in range(30):
+        with listen("a", timeout=PATIENCE) as heard:
+            notify("a", number)
+            assert next(heard).payload == number
+
+
+# -- bad input ----------------------------------------------------------------------------------------
+
+BAD: list[tuple[dict[str, Any], type[Exception], str]] = [
+    ({"channel": None}, TypeError, "channel must be a string"),
+    ({"channel": "a\0"}, ValueError, "No channel"),
+    ({"channel": "\ud800"}, ValueError, "No channel"),
+    ({"channel": "a", "timeout": -1}, ValueError, "timeout"),
+    ({"channel": "a", "timeout": "1"}, TypeError, "timeout"),
+    ({"channel": "a", "timeout": float("nan")}, ValueError, "timeout"),
+    ({"channel": "a", "interval": 0}, ValueError, "interval must be at least 0.001"),
+    ({"channel": "a", "interval": None}, TypeError, "interval"),
+]
+
+
+@pytest.mark.parametrize("kind", [listen, alisten])
+@pytest.mark.parametrize(("options", "error", "message"), BAD)
+def test_bad_input(kind: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
+    with CaptureQueriesContext(connection) as captured, pytest.raises(error, match=message):
+        kind(**options)
+    assert captured.captured_queries == []
+    assert ears() == []
+
+
+def test_not_in_an_event_loop() -> None:
+    async def act() -> None:
+        listen("a")
+
+    with pytest.raises(SynchronousOnlyOperation, match="alisten"):
+        async_to_sync(act)()
+
+
+def test_not_in_a_transaction() -> None:
+    """To begin there is all right: the transaction may be over when somebody waits."""
+    with transaction.atomic():
+        heard = listen("a", timeout=PATIENCE)
+        with pytest.raises(RuntimeError, match="in a transaction of database 'default'"):
+            next(heard)
+        notify("a", 1)
+    with transaction.atomic(using="other"):
+        assert take(1, heard) == [1]
+    heard.close()
+
+
+# -- coroutines ---------------------------------------------------------------------------------------
+
+
+def test_awaited() -> None:
+    async def act() -> list[Any]:
+        async with alisten("a", timeout=PATIENCE) as heard:
+            await notifications.anotify("a", 1)
+            await notifications.anotify("b", 2)
+            await notifications.anotify("a", 3)
+            return [(await anext(heard)).payload for _ in range(2)]
+
+    assert run(act) == [1, 3]
+
+
+@pytest.mark.parametrize("begin", ["enter", "await"])
+def test_when_a_coroutine_begins(begin: str) -> None:
+    async def act() -> Any:
+        heard = alisten("a", timeout=PATIENCE)
+        await notifications.anotify("a", 0)
+        if begin == "await":
+            assert await heard is heard
+        else:
+            assert await heard.__aenter__() is heard
+        await notifications.anotify("a", 1)
+        found = await anext(heard)
+        await heard.aclose()
+        return found.payload
+
+    assert run(act) == 1
+
+
+def test_a_coroutine_that_only_iterates() -> None:
+    async def act() -> Any:
+        heard = alisten("a")
+        first = asyncio.ensure_future(anext(heard))
+        await sync_to_async(wait_until, thread_sensitive=False)(lambda: begun() == 1)
+        await notifications.anotify("a", 1)
+        found = (await first).payload
+        await heard.aclose()
+        assert [each async for each in heard] == []
+        return found
+
+    assert run(act) == 1
+
+
+def test_a_wait_that_is_cancelled_loses_nothing() -> None:
+    async def act() -> list[Any]:
+        async with alisten("a", timeout=PATIENCE) as heard:
+            for _ in range(3):
+                with pytest.raises(TimeoutError):
+                    await asyncio.wait_for(anext(heard), 0.02)
+            await notifications.anotify_many("a", [1, 2])
+            return [(await anext(heard)).payload for _ in range(2)]
+
+    assert run(act) == [1, 2]
+
+
+def test_many_coroutines_share_one_ear() -> None:
+    async def act() -> list[Any]:
+        async def first() -> Any:
+            async with alisten("a") as heard:
+                return (await anext(heard)).payload
+
+        waits = asyncio.gather(*(first() for _ in range(50)))
+        await sync_to_async(wait_until, thread_sensitive=False)(lambda: begun() == 50)
+        assert len(ears()) == 1
+        assert threading.active_count() < 20
+        await notifications.anotify("a", 1)
+        return await waits
+
+    assert run(act) == [1] * 50
+
+
+# -- what it costs ------------------------------------------------------------------------------------
+
+
+def begun(using: str = "default") -> int:
+    """How many hear."""
+    found = ear.ears.get(using)
+    return 0 if found is None else sum(guest.has_begun for guest in list(found._guests.values()))
+
+
+@contextmanager
+def reads(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """How many rows each look found."""
+    counts: list[int] = []
+    after = NotificationManager.after
+
+    def counted(self: Any, *args: Any) -> Any:
+        found = after(self, *args)
+        counts.append(len(found))
+        return found
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NotificationManager, "after", counted)
+        yield counts
+
+
+def test_many_threads_share_one_look(monkeypatch: pytest.MonkeyPatch) -> None:
+    listeners = [listen("a", timeout=PATIENCE) for _ in range(30)]
+    found: list[Any] = []
+    threads = [
+        threading.Thread(target=lambda each=each: found.append(next(each).payload)) for each in listeners
+    ]
+    for thread in threads:
+        thread.start()
+    with reads(monkeypatch) as counts:
+        notify("a", 1)
+        for thread in threads:
+            thread.join()
+    assert found == [1] * 30
+    assert len(ears()) == 1
+    assert [count for count in counts if count] == [1]
+    for each in listeners:
+        each.close()
+
+
+def test_an_idle_listener_hardly_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """On MariaDB 4 times a second, elsewhere when it is told."""
+    with listen("a", timeout=2) as heard:
+        time.sleep(0.5)
+        with reads(monkeypatch) as counts:
+            assert left(heard) == []
+    assert len(counts) <= (12 if connection.vendor == "mysql" else 3)
+
+
+@pytest.mark.only("sqlite", "postgresql")
+def test_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And does not only find it when it asks the next time."""
+    for kind in (DataVersion, Notices):
+        monkeypatch.setattr(kind, "interval", 1000.0)
+    with listen("a", timeout=PATIENCE, interval=1000) as heard:
+        for number in range(20):
+            notify("a", number)
+            assert next(heard).payload == number
+
+
+@pytest.mark.only("sqlite", "postgresql")
+@pytest.mark.parametrize("alkstore", [{"NOTIFY": False, "DOORBELL": False}])
+def test_it_is_not_told(settings: Any, alkstore: dict[str, Any]) -> None:
+    settings.ALKSTORE = alkstore
+    with listen("a", timeout=PATIENCE) as heard:
+        notify("a", 1)
+        assert next(heard).payload == 1
+
+
+@pytest.mark.only("postgresql")
+def test_behind_a_pooler(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(connections["default"].settings_dict, "DISABLE_SERVER_SIDE_CURSORS", True)
+    with listen("a", timeout=PATIENCE) as heard:
+        notify("a", 1)
+        assert next(heard).payload == 1
+
+
+# -- slow listeners -----------------------------------------------------------------------------------
+
+
+def test_a_slow_listener_keeps_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And gets everything in the end; a quick one beside it is not held up."""
+    monkeypatch.setattr(subscriptions, "ROOM", 10)
+    with listen("a", timeout=PATIENCE) as slow, listen("a", timeout=PATIENCE) as quick:
+        notify_many("a", range(100))
+        assert take(100, quick) == [*range(100)]
+        notify_many("a", range(100, 120))
+        assert take(20, quick) == [*range(100, 120)]
+        assert len(slow._source._subscription._messages) == 10  # type: ignore[attr-defined]
+        assert take(120, slow) == [*range(120)]
+        notify("a", "next")
+        assert (take(1, slow), take(1, quick)) == (["next"], ["next"])
+
+
+def test_a_slow_listener_misses_what_was_pruned(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "ROOM", 10)
+    with listen("a", timeout=PATIENCE) as slow, listen("a", timeout=PATIENCE) as quick:
+        notify_many("a", range(30))
+        assert take(30, quick) == [*range(30)]
+        notifications.prune(max_keep=5)
+        assert take(15, slow) == [*range(10), *range(25, 30)]
+
+
+def test_a_listener_that_falls_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subscriptions, "ROOM", 10)
+    monkeypatch.setattr(subscriptions, "FARTHEST", 20)
+    with listen("a", timeout=PATIENCE) as slow, listen("a", timeout=PATIENCE) as quick:
+        notify_many("a", range(50))
+        assert take(50, quick) == [*range(50)]
+        assert take(10, slow) == [*range(10)]
+        with pytest.raises(FellBehind, match="'a' is 20 notifications behind"):
+            next(slow)
+        assert left(slow) == []
+        notify("a", 50)
+        assert take(1, quick) == [50]
+
+
+# -- trouble ------------------------------------------------------------------------------------------
+
+
+def test_no_database_to_begin_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Any) -> int:
+        raise OperationalError("too many connections")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(NotificationManager, "newest_id", refuse)
+        for _ in range(2):
+            with pytest.raises(OperationalError, match="too many connections"):
+                listen("a")
+    with listen("a") as heard:
+        notify("a", 1)
+        assert next(heard).payload == 1
+
+
+def test_trouble_while_it_listens(monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture) -> None:
+    """One line for an outage, and nothing is lost."""
+    after, failures = NotificationManager.after, iter(range(3))
+
+    def fail(self: Any, *args: Any) -> Any:
+        if next(failures, None) is not None:
+            raise OperationalError("it is away")
+        return after(self, *args)
+
+    with caplog.at_level("INFO", "alkstore_django.notifications"), listen("a", interval=0.05) as heard:
+        monkeypatch.setattr(NotificationManager, "after", fail)
+        notify_many("a", [1, 2])
+        assert take(2, heard) == [1, 2]
+        wait_until(lambda: "again" in caplog.text.rpartition("away")[2], what="it is back")
+    lines = [each.message for each in caplog.records if each.name == "alkstore_django.notifications"]
+    assert lines[0] == "Listeners cannot reach the database, and try again until they can: it is away"
+    assert lines[1].startswith("Listeners reach the database again after ")
+    assert len(lines) == 2
+
+
+def test_an_error_that_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It reaches whoever listens."""
+
+    def fail(self: Any, *args: Any) -> Any:
+        raise ZeroDivisionError("a bug")
+
+    with listen("a", interval=0.05) as heard:
+        monkeypatch.setattr(NotificationManager, "after", fail)
+        notify("a", 1)
+        with pytest.raises(ZeroDivisionError, match="a bug"):
+            next(heard)
+
+
+def test_in_a_fork() -> None:
+    with listen("a", timeout=PATIENCE) as heard:
+        ear.ears["default"]._pid = -1
+        with pytest.raises(RuntimeError, match="the process that has forked"):
+            next(heard)
+        with listen("a", timeout=PATIENCE) as another:
+            notify("a", 1)
+            assert next(another).payload == 1
+        ear_of_the_parent = heard._source._ear  # type: ignore[attr-defined]
+    ear_of_the_parent._pid = 0
+    ear_of_the_parent.knock()
+
+
+# -- TestCase -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.django_db(transaction=False)
+def test_in_a_test_case() -> None:
+    """It hears what the test itself notifies, though nobody else ever will."""
+    notify("a", "before")
+    with listen("a", timeout=1000) as heard:
+        notify("a", 1)
+        with transaction.atomic():
+            notify("a", 2)
+            notify("b", 3)
+        assert left(heard) == [1, 2]
+        with pytest.raises(ZeroDivisionError), transaction.atomic():
+            notify("a", 4)
+            raise ZeroDivisionError
+        notify("a", 5)
+        assert left(heard) == [5]
+    assert left(heard) == []
+    assert ears() == []
+
+
+@pytest.mark.django_db(transaction=False)
+def test_in_a_test_case_without_a_timeout() -> None:
+    with listen("a") as heard:
+        notify("a", 1)
+        assert next(heard).payload == 1
+        with pytest.raises(RuntimeError, match="give listen\\(\\) a timeout"):
+            next(heard)
+
+
+@pytest.mark.django_db(transaction=False)
+def test_coroutines_in_a_test_case() -> None:
+    async def act() -> list[Any]:
+        async with alisten("a", timeout=0.3) as heard:
+            first = asyncio.ensure_future(anext(heard))
+            await asyncio.sleep(0.05)
+            await notifications.anotify("a", 1)
+            await first
+            await notifications.anotify("a", 2)
+            return [each.payload async for each in heard]
+
+    assert run(act) == [2]
