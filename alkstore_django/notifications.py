@@ -28,12 +28,10 @@ __all__ = [
     "anotify",
     "anotify_many",
     "aprune",
-    "count_older",
     "listen",
     "notify",
     "notify_many",
     "prune",
-    "prune_batch",
 ]
 
 Duration = int | float | timedelta
@@ -201,21 +199,6 @@ def prune(
         count += manager.delete_between(after, min(last, end), age=age, cut=cut, channel=channel)
         after = last
     return count
-
-
-def prune_batch(using: str, older_than_seconds: int) -> int:
-    """Delete, of the thousand oldest, those that were put in longer ago; how many. 0: nothing is left to do.
-
-    One short transaction, or a part of the caller's.
-    """
-    manager = _manager(using)
-    last = manager.last_of_oldest(0)
-    return 0 if last is None else manager.delete_between(0, last, age=older_than_seconds)
-
-
-def count_older(using: str, older_than_seconds: int) -> int:
-    """How many were put in longer ago: what ``prune`` would delete."""
-    return _manager(using).count_older(older_than_seconds)
 
 
 def _manager(using: str | None) -> NotificationManager:

@@ -10,7 +10,7 @@ import django
 from .database import VENDORS, fresh_database
 
 PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick")
-PARTS += ("locks", "results", "prune", "outbox")
+PARTS += ("locks", "results", "prune", "outbox", "notify")
 
 
 def main() -> None:
@@ -24,7 +24,21 @@ def main() -> None:
     with fresh_database(options.database):
         from django.db import connection
 
-        from . import claim, drain, enqueue, growth, idle, latency, locks, outbox, prune, results, tick, wake
+        from . import (
+            claim,
+            drain,
+            enqueue,
+            growth,
+            idle,
+            latency,
+            locks,
+            notify,
+            outbox,
+            prune,
+            results,
+            tick,
+            wake,
+        )
 
         connection.ensure_connection()
         version = ".".join(map(str, connection.get_database_version()))
@@ -43,6 +57,7 @@ def main() -> None:
             "locks": locks.run,
             "prune": prune.run,
             "outbox": outbox.run,
+            "notify": notify.run,
         }
         for part in options.parts or PARTS:
             runs[part](options.quick)

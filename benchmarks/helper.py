@@ -92,6 +92,61 @@ def listen() -> None:
     say(started)
 
 
+def hear() -> None:
+    """A listener, until the word; when it heard which number."""
+    from alkstore_django.notifications import listen as listening
+
+    heard = listening("benchmark")
+    found: list[tuple[int, float]] = []
+
+    def end() -> None:
+        wait()
+        heard.close()
+
+    threading.Thread(target=end, daemon=True).start()
+    for each in heard:
+        found.append((each.payload, time.monotonic()))
+    say(found)
+
+
+def follow() -> None:
+    """The driver alone, as honker does it: a look when SQLite's data_version has changed within a
+    millisecond, when LISTEN has told, or each millisecond."""
+    from django.db import connection
+
+    from alkstore_django.sql import tables
+
+    from .raw import Raw
+
+    raw = Raw()
+    stop = threading.Event()
+    found: list[tuple[int, float]] = []
+    newest = raw.execute(f"SELECT COALESCE(MAX(id), 0) FROM {tables.NOTIFICATIONS}").fetchone()[0]
+    look = f"SELECT id, payload FROM {tables.NOTIFICATIONS} WHERE channel = %s AND id > %s ORDER BY id"
+
+    def end() -> None:
+        wait()
+        stop.set()
+
+    threading.Thread(target=end, daemon=True).start()
+    version = None
+    if connection.vendor == "postgresql":
+        raw.execute(f"LISTEN {tables.HEARD}")
+    while not stop.is_set():
+        if connection.vendor == "postgresql":
+            list(raw.driver.notifies(timeout=0.25, stop_after=1))
+        else:
+            time.sleep(0.001)
+        if connection.vendor == "sqlite":
+            before, version = version, raw.execute("PRAGMA data_version").fetchone()
+            if version == before:
+                continue
+        for row in raw.execute(look, ("benchmark", newest)).fetchall():
+            newest = row[0]
+            found.append((json.loads(row[1]), time.monotonic()))
+    say(found)
+
+
 def insert() -> None:
     """For two seconds an INSERT every five milliseconds; how many milliseconds each took."""
     from .raw import Raw
@@ -110,4 +165,11 @@ def insert() -> None:
 
 if __name__ == "__main__":
     configure(json.loads(sys.argv[2]))
-    {"drain": drain, "insert": insert, "work": work, "listen": listen}[sys.argv[1]]()
+    {
+        "drain": drain,
+        "follow": follow,
+        "hear": hear,
+        "insert": insert,
+        "listen": listen,
+        "work": work,
+    }[sys.argv[1]]()

@@ -159,9 +159,6 @@ class NotificationManager(SQLManager):
         statement = dialect.prune_notifications(conditions, channel is not None)
         return retrying(self.database, lambda: self.execute(statement, params)) if conditions else 0
 
-    def count_older(self, age: int) -> int:
-        return int(self.fetch(self.dialect.count_old_notifications, {"age": age})[0][0])
-
 
 def _within(ranges: Sequence[tuple[int, int]]) -> tuple[str, dict[str, Any]]:
     """A condition for ids, and its parameters."""

@@ -90,10 +90,6 @@ class Notifying(Clauses):
 
     is_outranked = "id <= %(cut)s"
 
-    @property
-    def count_old_notifications(self) -> str:
-        return f"SELECT count(*) FROM {NOTIFICATIONS} WHERE {self.is_old}"
-
 
 def _of(channel: bool) -> str:
     return " AND channel = %(channel)s" if channel else ""

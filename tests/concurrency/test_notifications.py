@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from alkstore_django.models import Notification
-from alkstore_django.notifications import listen, notify, prune_batch
+from alkstore_django.notifications import listen, notify, prune
 from tests.processes import Workers, wait_until
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -69,7 +69,7 @@ def test_from_the_beginning_and_beside_pruning(workers: Workers) -> None:
     hearers = Hearers(2)
     process = workers.run("-m", "tests.concurrency.notifier", PROCESSES, EACH)
     while process.is_running:
-        prune_batch("default", 60)
+        prune(older_than=60)
         threading.Event().wait(0.05)
     assert process.join() == 0, process
     kept: list[int] = json.loads(process.lines[-1])

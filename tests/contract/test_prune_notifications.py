@@ -127,19 +127,6 @@ def test_in_bounded_batches() -> None:
     assert left() == kept
 
 
-def test_a_batch() -> None:
-    many(BULK + 1)
-    kept = rows(0)
-    assert notifications.count_older("default", 60) == BULK + 1
-    assert [notifications.prune_batch("default", 60) for _ in range(3)] == [BULK, 1, 0]
-    assert left() == kept
-    assert notifications.count_older("default", 60) == 0
-
-
-def test_a_batch_of_nothing() -> None:
-    assert notifications.prune_batch("default", 0) == 0
-
-
 def test_joins_the_transaction() -> None:
     ids = rows(100, 0)
     with pytest.raises(ZeroDivisionError), transaction.atomic():
