@@ -6,7 +6,7 @@ from collections import defaultdict
 from contextlib import suppress
 from logging import getLogger
 
-from django.db import DatabaseError, Error, connections
+from django.db import Error, connections
 
 from alkstore_django.hearing import Hearing, Message
 
@@ -36,16 +36,18 @@ class Ear(Attendant[Subscription]):
         self._hearing = Hearing(self._using)
         self._has_begun = self._has_wake = False
         outage = _Outage()
-        while self._is_wanted():
+        while True:
             try:
                 self._hear(outage)
-            except DatabaseError as error:
+                return
+            except Error as error:
                 if not isinstance(error, TROUBLE) and not (self._has_begun and tables_are_gone(self._using)):
                     raise
                 self._refuse(error)
-                if self._is_wanted():
-                    self._inbox.take()
-                    self._inbox.wait(outage.wait_after(error))
+                if not self._is_wanted():
+                    return
+                self._inbox.take()
+                self._inbox.wait(outage.wait_after(error))
             finally:
                 self._let_go()
 
@@ -61,7 +63,7 @@ class Ear(Attendant[Subscription]):
             self._inbox.take()
             fresh = list(self._come())
             if fresh:
-                self._wake.quicken(min(guest.interval for guest in list(self._guests.values())))
+                self._wake.quicken(min(guest.interval for guest in [*fresh, *self._guests.values()]))
             self._wake.arm()
             self._wake.learn(self._look(bool(fresh), outage.is_on))
             for guest in fresh:

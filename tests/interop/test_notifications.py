@@ -53,6 +53,7 @@ import honker, sys
 print(honker.open(sys.argv[1]).prune_notifications(max_keep=int(sys.argv[2])))
 """
 
+INSERT = "INSERT INTO _honker_notifications (id, channel, payload) VALUES (%s, %s, '1')"
 PAYLOADS: list[Any] = [{"id": 7, "é": [1.5, True, None]}, "text", "\x00 and \ud800", 0, [], None, ""]
 
 
