@@ -35,13 +35,15 @@ class Defaults:
     """How long the inbox knows a message that came; ``None``: for ever."""
 
     DOORBELL: bool = True
-    """On SQLite: whether a commit that puts in a job wakes the workers, through a socket."""
+    """On SQLite: whether a commit that puts in a job wakes the workers, through a socket, and one that
+    notifies the listeners."""
 
     SOCKET_DIR: str | os.PathLike[str] | None = None
     """Where those sockets are; ``None``: beside the database file, else in the runtime directory."""
 
     NOTIFY: bool = True
-    """On PostgreSQL: whether a job that is put in wakes the workers, through ``NOTIFY``."""
+    """On PostgreSQL: whether a job that is put in wakes the workers, through ``NOTIFY``, and a notification
+    the listeners."""
 
     SCHEDULES: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Schedules by name: the arguments of ``schedules.register``, of which ``expression`` must be there."""
