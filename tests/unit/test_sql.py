@@ -111,6 +111,7 @@ def test_values_are_bound(dialect: Dialect) -> None:
             " ",
             *("enable_sort", "enable_incremental_sort", "off"),
             *("idle_in_transaction_session_timeout", "10s", "0"),
+            *("prepared", "RowExclusiveLock", tables.NOTIFICATIONS),
         }
         assert literals <= {"pending", "processing", "", *TURN_LITERALS, *SETTINGS}, name
 
