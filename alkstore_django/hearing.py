@@ -73,6 +73,7 @@ class Hearing:
         self._can_be_late = not alone and not has_one_writer(using)
         self._newest = 0
         self._gaps = Gaps()
+        self._held: list[Message] = []
         self._checked = self._searched = 0.0
 
     def begin(self) -> None:
@@ -100,10 +101,12 @@ class Hearing:
             if self._can_be_late and row.id > self._newest + 1:
                 self._gaps.add(self._newest + 1, row.id - 1, now)
             self._newest = row.id
+        self._held += rows  # if what follows fails, the next look has them
         is_more = len(rows) == PAGE
         if not is_more and self._gaps:
             late, is_more = self._search(channels, thoroughly)
-            rows = sorted(late + rows)
+            self._held += late
+        rows, self._held = sorted(self._held), []
         return [row for row in rows if row.channel in channels], is_more
 
     def again(self, ids: Sequence[int], channel: str) -> list[Message]:

@@ -8,11 +8,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import connections, transaction
+from django.db import OperationalError, connections, transaction
 
 from alkstore_django import gaps, hearing, notifications
 from alkstore_django.hearing import Hearing
-from alkstore_django.models import Notification
+from alkstore_django.models import Notification, NotificationManager
 from alkstore_django.notifications import listen, notify, notify_many
 from tests import factories
 from tests.processes import wait_until
@@ -199,6 +199,23 @@ def test_mariadb_waits_for_rows_that_have_a_number(hears: Hearing) -> None:
     assert missing(hears) == 1
     Notification.objects.create(id=first + 5, channel="a", payload="3")
     assert hear(hears) == [3]
+
+
+def test_a_search_that_fails_loses_nothing(hears: Hearing, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read before it is heard in the next look."""
+
+    def fail(self: Any, *args: Any) -> Any:
+        raise OperationalError("it is away")
+
+    with open_transaction(1):
+        notify("a", 2)
+        with monkeypatch.context() as patched:
+            patched.setattr(NotificationManager, "among", fail)
+            with pytest.raises(OperationalError, match="it is away"):
+                hear(hears)
+        notify("a", 3)
+        assert hear(hears) == [2, 3]
+    assert hear(hears) == [1]
 
 
 def test_there_is_a_bound(
