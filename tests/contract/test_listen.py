@@ -61,9 +61,9 @@ def test_no_replay() -> None:
     notify("orders", "before")
     with listen("orders", timeout=PATIENCE) as heard:
         notify_many("orders", [1, 2])
-        assert rest(heard) == [1, 2]
+        assert rest(heard, "orders") == [1, 2]
         notify("orders", 3)
-        assert rest(heard) == [3]
+        assert rest(heard, "orders") == [3]
 
 
 def test_of_its_channel_alone() -> None:
