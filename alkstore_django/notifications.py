@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from datetime import timedelta
+from importlib import import_module
 from typing import Any, Protocol, Self
 
 from asgiref.sync import sync_to_async
@@ -39,7 +40,7 @@ Duration = int | float | timedelta
 INTERVAL = 0.25
 """Seconds; see ``listen``."""
 
-_listeners: Any = None
+_listens = ""
 
 
 class Listener(Protocol):
@@ -119,7 +120,7 @@ def listen(
     ``RuntimeError`` if it had to wait in a transaction. ``close()`` ends it. In a ``TestCase`` it hears what
     the test itself notifies, and ends without waiting when there is no more of it.
     """
-    listener: Listener = _listeners.Listener(*_listening(channel, using, timeout, interval))
+    listener: Listener = _listeners().Listener(*_listening(channel, using, timeout, interval))
     return listener
 
 
@@ -135,7 +136,7 @@ def alisten(
     It hears from when it is entered or awaited on: ``async with alisten("orders") as heard``, or
     ``heard = await alisten("orders")``; else from when it is first asked. ``aclose()`` ends it.
     """
-    listener: AsyncListener = _listeners.AsyncListener(*_listening(channel, using, timeout, interval))
+    listener: AsyncListener = _listeners().AsyncListener(*_listening(channel, using, timeout, interval))
     return listener
 
 
@@ -158,10 +159,14 @@ def _listening(
     return _manager(using).database, channel, limit, span("interval", interval, low=0.001)
 
 
-def listen_by(listeners: Any) -> None:
-    """What listens, with a thread, is above this room: the app hands it in when it is ready."""
-    global _listeners
-    _listeners = listeners
+def listen_by(module: str) -> None:
+    """What listens, with a thread, is above this room: the app says where it is, who listens imports it."""
+    global _listens
+    _listens = module
+
+
+def _listeners() -> Any:
+    return import_module(_listens)
 
 
 def prune(
