@@ -460,7 +460,7 @@ def test_a_batch_is_few_statements() -> None:
             assert reviving.revive("default", range(1, count + 1)).revived
         numbers.append(len(captured))
         Job.objects.all().delete()
-    assert numbers[0] == numbers[1] < 15
+    assert numbers[1] - numbers[0] <= 1 and numbers[1] < 15, numbers  # SQLite takes 999 values at once
 
 
 def test_with_a_rate(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -85,8 +85,8 @@ def test_one_of_two(workers: Workers, journal: Journal) -> None:
 def test_a_killed_one_is_followed(workers: Workers) -> None:
     """In the middle of a pass, which another begins anew."""
     first = elected(workers)
-    results(30_000)
-    workers.wait_until(lambda: over() < 29_000, "it is at it")
+    results(8_000)
+    workers.wait_until(lambda: over() < 7_900, "it is at it")
     first.reap()
     assert over(), "it was through already: nothing was shown"
     second = maintaining(workers)
@@ -168,14 +168,14 @@ def test_by_hand_beside_it(workers: Workers) -> None:
 
 def test_ctrl_c(workers: Workers) -> None:
     """In a terminal, where it shows how far it is."""
-    results(100_000)
-    arguments = ("alkprune", "--skip-checks", "--only=results", "--batch-size=20")
+    results(20_000)
+    arguments = ("alkprune", "--skip-checks", "--only=results", "--batch-size=5")
     command = workers.run("-m", "tests.terminal", "-m", "django", *arguments)
-    workers.wait_until(lambda: Result.objects.count() < 99_900, "it is at it")
+    workers.wait_until(lambda: Result.objects.count() < 19_900, "it is at it")
     command.send(signal.SIGUSR1)
     assert command.join() == 130
-    assert " of 100,000" in command.output
+    assert " of 20,000" in command.output
     table = command.output.rpartition("deleted")[2]
     deleted = int(table.split("until it ends")[1].split()[0].replace(",", ""))
-    assert 100 < deleted == 100_000 - Result.objects.count()
+    assert 100 < deleted == 20_000 - Result.objects.count()
     assert "Interrupted: the rest is as it was." in command.output
