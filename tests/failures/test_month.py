@@ -25,6 +25,9 @@ from tests.queue_state import live
 LIMIT = 0.2
 """Seconds that a transaction may take on SQLite."""
 
+TRICKLE = 100
+"""Rows of a kind that may be over at the end: some end in every minute, and no pass is begun for them."""
+
 BEFORE = 5
 """Seconds of the same work without maintenance, to compare with."""
 
@@ -84,7 +87,7 @@ def test_a_month(home: Home, workers: Workers, request: pytest.FixtureRequest) -
     workers.wait_until(lambda: worker.count("longest DELETE"), "it begins", 120)
     started, begun = time.monotonic(), len(enqueuer.lines)
     left, patience = found, 60 + rows / 2_000
-    while left := over():
+    while max((left := over()).values(), default=0) > TRICKLE:
         assert time.monotonic() - started < patience, f"left after {patience} s: {left}\n{worker}"
         assert worker.is_running, worker
         time.sleep(1 if is_full else 0.25)
@@ -111,8 +114,8 @@ def stays(month: Month) -> None:
     """What is not over is all there, within the time that the test has taken."""
     ours = {"job_id__range": (FIRST, FIRST + month.finished - 1)}
     for model, kept in ((Run, month.finished * 7 // 30), (Result, month.finished * 7 // 30)):
-        assert 0.97 * kept <= model._default_manager.filter(**ours).count() <= kept + 1
-    assert 0.97 * month.dead / 2 <= DeadJob.objects.count() <= month.dead / 2 + 1
+        assert 0.97 * kept <= model._default_manager.filter(**ours).count() <= kept + TRICKLE
+    assert 0.97 * month.dead / 2 <= DeadJob.objects.count() <= month.dead / 2 + TRICKLE
     assert 0.97 * month.notifications * 7 // 30 <= Notification.objects.count()
     assert Metadata.objects.count() <= month.finished // 20
     assert Lock.objects.filter(name__startswith="held").count() == 100
