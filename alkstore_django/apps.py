@@ -17,10 +17,7 @@ class AlkstoreConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from . import checks, notifications, outbox_checks, results  # noqa: F401 - the checks register themselves
-
-        results.wait_by("alkstore_django.runtime.waiting")
-        notifications.listen_by("alkstore_django.runtime.listeners")
+        from . import checks, outbox_checks  # noqa: F401 - they register themselves
 
         if VERSION >= (6, 0):
             from django import tasks  # noqa: F401 - registers its checks

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +39,13 @@ def enqueue(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any], using: st
         with origins.restored(origin):
             promise.result = task.get_backend().enqueue(task, *given)
 
+    after(alias, own, keep)
+    return promise
+
+
+def after(alias: str, own: str, keep: Callable[[], object]) -> None:
+    """Call ``keep``, which writes to the database ``own``, when the transaction on ``alias`` is committed; at
+    once outside of one."""
     connection = connections[alias]
     if not connection.in_atomic_block and (alias == own or connection.get_autocommit()):
         # Not by on_commit: robust, it would log an error that the caller is here to see. With autocommit
@@ -46,4 +53,3 @@ def enqueue(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any], using: st
         keep()
     else:
         transaction.on_commit(keep, using=alias, robust=True)
-    return promise

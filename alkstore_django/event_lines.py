@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 
-from .models import Arrival, Job, OutboxEvent, OutboxManager, Place
+from .models import Arrival, Blocked, Job, OutboxEvent, OutboxManager, Place
 from .models import Lined as Lined
 from .models.base import chunks, in_transaction
 from .models.outbox import PARKED
@@ -117,8 +117,20 @@ def sweep(using: str, after: int, skipping: Sequence[str]) -> tuple[int, int]:
 
 
 def sweep_keys(using: str) -> int:
-    """Delete keys that have no events, and had none for an hour; how many."""
-    return in_transaction(using, lambda: _events(using).forget_idle(IDLE, BATCH))
+    """Delete up to ``BATCH`` keys that have no events, and had none for an hour; how many."""
+    events = _events(using)
+    idle = events.idle(IDLE, BATCH)
+    return in_transaction(using, lambda: events.forget_idle(idle, IDLE)) if idle else 0
+
+
+def count_keys(using: str) -> int:
+    """How many keys ``sweep_keys`` would delete in all."""
+    return _events(using).count_idle(IDLE)
+
+
+def blocked(using: str, queue: str, n: int) -> list[Blocked]:
+    """Up to ``n`` keys of a queue whose first event is a dead letter."""
+    return _events(using).blocked(queue, n)
 
 
 def _events(using: str) -> OutboxManager:

@@ -6,16 +6,19 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from .contexts import Hold, Running
+from .contexts import JobContext
 from .selection import OUTBOXES
 
 
+def event_id(outbox: str, job_id: int, created_at: int) -> str:
+    """What an event of an outbox is called; ``created_at`` in Unix seconds."""
+    return f"{outbox}-{job_id}-{created_at}"
+
+
 @dataclass(frozen=True, slots=True)
-class Event(Running):
+class Event(JobContext):
     """What a delivery function gets. ``key`` is ``None`` for an event without one."""
 
-    claim: Any
-    hold: Hold
     payload: Any
     key: str | None
 
@@ -23,20 +26,11 @@ class Event(Running):
     def id(self) -> str:
         """The same in every attempt, and another one for every event of this database: what a receiver tells
         a repetition by. It is made of the outbox, the id of the job and the second of the enqueue."""
-        return f"{self.outbox}-{self.claim.id}-{self.claim.created_at}"
+        return event_id(self.outbox, self.job_id, self.claim.created_at)
 
     @property
     def outbox(self) -> str:
-        return str(self.claim.queue).removeprefix(OUTBOXES)
-
-    @property
-    def attempt(self) -> int:
-        """The number of this attempt; 1 is the first."""
-        return int(self.claim.attempts)
-
-    @property
-    def max_attempts(self) -> int:
-        return int(self.claim.max_attempts)
+        return self.queue.removeprefix(OUTBOXES)
 
     @property
     def created_at(self) -> datetime:

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Iterable
 from datetime import timedelta
-from importlib import import_module
 from typing import Any, Protocol, Self
 
 from asgiref.sync import sync_to_async
 from django.utils.asyncio import async_unsafe
+from django.utils.module_loading import import_string
 
 from .hearing import Heard
 from .models import Notification, NotificationManager
@@ -40,7 +40,9 @@ Duration = int | float | timedelta
 INTERVAL = 0.25
 """Seconds; see ``listen``."""
 
-_listens = ""
+# What has a thread lives above, and is found by its name, as a backend is.
+LISTENER = "alkstore_django.runtime.listeners.Listener"
+ASYNC_LISTENER = "alkstore_django.runtime.listeners.AsyncListener"
 
 
 class Listener(Protocol):
@@ -120,7 +122,7 @@ def listen(
     ``RuntimeError`` if it had to wait in a transaction. ``close()`` ends it. In a ``TestCase`` it hears what
     the test itself notifies, and ends without waiting when there is no more of it.
     """
-    listener: Listener = _listeners().Listener(*_listening(channel, using, timeout, interval))
+    listener: Listener = import_string(LISTENER)(*_listening(channel, using, timeout, interval))
     return listener
 
 
@@ -136,7 +138,7 @@ def alisten(
     It hears from when it is entered or awaited on: ``async with alisten("orders") as heard``, or
     ``heard = await alisten("orders")``; else from when it is first asked. ``aclose()`` ends it.
     """
-    listener: AsyncListener = _listeners().AsyncListener(*_listening(channel, using, timeout, interval))
+    listener: AsyncListener = import_string(ASYNC_LISTENER)(*_listening(channel, using, timeout, interval))
     return listener
 
 
@@ -157,16 +159,6 @@ def _listening(
         raise ValueError(f"No channel has the name {channel!r}.")
     limit = None if timeout is None else span("timeout", timeout, low=0)
     return _manager(using).database, channel, limit, span("interval", interval, low=0.001)
-
-
-def listen_by(module: str) -> None:
-    """What listens, with a thread, is above this room: the app says where it is, who listens imports it."""
-    global _listens
-    _listens = module
-
-
-def _listeners() -> Any:
-    return import_module(_listens)
 
 
 def prune(

@@ -23,15 +23,15 @@ from datetime import timedelta
 from typing import Any, ClassVar
 
 from asgiref.sync import sync_to_async
-from django.db import connections, transaction
 
-from . import arrivals, event_lines, registry
+from . import arrivals, commits, event_lines, registry
 from .backoff import Backoff
 from .contexts import Hold
 from .events import Event as Event
+from .events import event_id
 from .exceptions import UnknownOutbox
 from .handlers import Handler
-from .models import Blocked, OutboxEvent, alias
+from .models import Blocked, alias
 from .names import checked
 from .payloads import encode
 from .selection import OUTBOXES
@@ -84,12 +84,7 @@ class Outbox(Handler):
         one key wait for each other. ``using`` is the database to put it into, by default that of the outbox:
         a worker must serve it. Raises ``TypeError`` and ``ValueError`` for bad input, before any SQL.
         """
-        text, wanted, database = encode(payload), _key(key), using or self.alias
-        if wanted is None:
-            found = arrivals.add(database, self.queue_name, text, self._row())
-        else:
-            found = event_lines.add(database, self.queue_name, text, wanted, self._row())
-        return self._event_id(found)
+        return self._put(using or self.alias, encode(payload), _key(key))
 
     def enqueue_many(
         self,
@@ -134,32 +129,28 @@ class Outbox(Handler):
         ``on`` is the database to put the event into, by default that of the outbox. Raises what ``enqueue``
         raises for bad input, at the call.
         """
-        encode(payload)
-        _key(key)
-        watched = using or self.alias
-
-        def put() -> None:
-            self.enqueue(payload, key=key, using=on)
-
-        if connections[watched].in_atomic_block:
-            transaction.on_commit(put, using=watched, robust=True)
-        else:
-            put()
+        text, wanted, own = encode(payload), _key(key), on or self.alias
+        commits.after(using or self.alias, own, lambda: self._put(own, text, wanted))
 
     aenqueue = sync_to_async(enqueue)
     aenqueue_many = sync_to_async(enqueue_many)
     aenqueue_on_commit = sync_to_async(enqueue_on_commit)
 
     def blocked(self, *, using: str | None = None, limit: int = 1_000) -> list[Blocked]:
-        """Keys whose first event is a dead letter, up to ``limit`` of all outboxes in that database."""
-        rows = OutboxEvent.objects.db_manager(using or self.alias).blocked(limit)
-        return [row for row in rows if row.queue == self.queue_name]
+        """Keys whose first event is a dead letter, up to ``limit``."""
+        return event_lines.blocked(using or self.alias, self.queue_name, whole("limit", limit, 1))
+
+    def _put(self, database: str, text: str, key: str | None) -> str:
+        row = self._row()
+        if key is None:
+            return self._event_id(arrivals.add(database, self.queue_name, text, row))
+        return self._event_id(event_lines.add(database, self.queue_name, text, key, row))
 
     def _row(self) -> dict[str, int | None]:
         return arrivals.row(self.max_attempts)
 
     def _event_id(self, arrival: Any) -> str:
-        return f"{self.name}-{arrival.id}-{arrival.created_at}"
+        return event_id(self.name, arrival.id, arrival.created_at)
 
 
 def outbox(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import NamedTuple, Protocol
 
-from . import inbox, locks, pauses, rate_limits, sweeps, workers
+from . import event_lines, inbox, locks, pauses, rate_limits, sweeps, workers
 from .models.pruning import FIRST
 from .retention import Ends, Rule, pruning
 
@@ -125,6 +125,7 @@ def walk(using: str, rule: Rule, most: int = MOST) -> Steps:
 SWEEPS: dict[str, Callable[[str], int]] = {
     "locks": locks.sweep_expired,
     "rates": rate_limits.sweep_old,
+    "lines": event_lines.sweep_keys,
     "workers": workers.forget_stale,
     "pauses": pauses.forget_ended,
 }
@@ -133,6 +134,7 @@ COUNTS: dict[str, Callable[[str], int]] = {
     "locks": locks.count_expired,
     "rates": rate_limits.count_old,
     "keys": sweeps.count_keys,
+    "lines": event_lines.count_keys,
     "workers": workers.count_stale,
     "pauses": pauses.count_ended,
 }

@@ -8,29 +8,29 @@ a database, by default the router's answer for jobs; ``job_id`` is a whole numbe
 from __future__ import annotations
 
 from datetime import timedelta
-from functools import partial
-from importlib import import_module
 from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.utils.asyncio import async_unsafe
+from django.utils.module_loading import import_string
 
 from .exceptions import ResultDoesNotExist, TaskExpired, UndecodablePayload
 from .failures import class_path
 from .inspection import get_job, is_id
 from .models import Attempt, Job, Result, ResultManager, alias
-from .models.base import in_transaction
 from .payloads import decode, encode
+from .pruning import MOST, Pass
+from .retention import chosen
 from .values import seconds, span
 
 Duration = int | float | timedelta
 
-BATCH = 500
-"""Results that one transaction of a sweep deletes."""
-
 _LIVE = (Job.PENDING, Job.PROCESSING)
 _NOTHING: Any = object()
-_waits = ""
+
+# What has a thread lives above, and is found by its name, as a backend is.
+UNTIL = "alkstore_django.runtime.waiting.until"
+AUNTIL = "alkstore_django.runtime.waiting.auntil"
 
 
 def save(job_id: int, value: Any, *, ttl: Duration | None = None, using: str | None = None) -> None:
@@ -77,7 +77,7 @@ def wait(job_id: int, timeout: Duration | None = None, *, using: str | None = No
     """
     database, limit = alias(using), _limit(timeout)
     look = _Look(database, _checked(job_id))
-    _waiting().until(database, job_id, look, limit, or_result=True)
+    import_string(UNTIL)(database, job_id, look, limit, or_result=True)
     return look.value
 
 
@@ -85,33 +85,17 @@ async def await_result(job_id: int, timeout: Duration | None = None, *, using: s
     """``wait``, awaited: it takes up no thread."""
     database, limit = alias(using), _limit(timeout)
     look = _Look(database, _checked(job_id))
-    await _waiting().auntil(database, job_id, sync_to_async(look), limit, or_result=True)
+    await import_string(AUNTIL)(database, job_id, sync_to_async(look), limit, or_result=True)
     return look.value
 
 
 def sweep(using: str | None = None) -> int:
     """Delete the results whose time is over, in bounded batches; how many. Workers do it by themselves."""
-    database, deleted = alias(using), 0
-    while batch := sweep_batch(database):
-        deleted += batch
-    return deleted
-
-
-def sweep_batch(using: str) -> int:
-    """Delete up to ``BATCH`` results whose time is over, in a short transaction; how many. 0 at the end."""
-    results = _results(using)
-    ended = results.ended(BATCH)
-    return in_transaction(using, partial(results.forget_ended, ended)) if ended else 0
-
-
-def wait_by(module: str) -> None:
-    """What waits, with a thread, is above this room: the app says where it is, and who waits imports it."""
-    global _waits
-    _waits = module
-
-
-def _waiting() -> Any:
-    return import_module(_waits)
+    database = alias(using)
+    steps = Pass(database, chosen(database, ["results"]), MOST)
+    while steps.step():
+        pass
+    return steps.deleted["results"]
 
 
 class _Look:

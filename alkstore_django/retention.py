@@ -61,6 +61,7 @@ KINDS: dict[str, tuple[Ends, str | None]] = {
     "history": (Ends.ORPHAN, None),
     "metadata": (Ends.ORPHAN, None),
     "keys": (Ends.ORPHAN, None),
+    "lines": (Ends.ORPHAN, None),
     "schedules": (Ends.ORPHAN, None),
     "workers": (Ends.ORPHAN, None),
     "pauses": (Ends.EXPIRY, None),

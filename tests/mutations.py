@@ -410,9 +410,9 @@ MUTATIONS = (
     ),
     Mutation(
         "metadata of jobs in the dead letters is swept",
-        "sql/telling.py",
-        "for table in (LIVE, DEAD)]",
-        "for table in (LIVE,)]",
+        "sql/retaining.py",
+        'f"AND (SELECT job.id FROM {DEAD} job WHERE job.id = {job}{stays}) IS NULL"',
+        '""',
     ),
     Mutation(
         "an expired zombie is claimed again",

@@ -5,7 +5,7 @@ An event without a key has no row here.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from django.db import models
@@ -133,18 +133,23 @@ class OutboxManager(SQLManager):
             Lined(int(row[0]), readable(row[1]) or "", readable(row[2]) or "") for row in rows if row[3]
         ]
 
-    def blocked(self, n: int) -> list[Blocked]:
-        """Up to ``n`` keys whose first event is a dead letter."""
-        return [
-            Blocked(readable(queue) or "", readable(key) or "", int(job_id), int(waiting))
-            for queue, key, job_id, waiting in self.fetch(self.dialect.blocked_events, {"n": n})
-        ]
+    def blocked(self, queue: str, n: int) -> list[Blocked]:
+        """Up to ``n`` keys of a queue whose first event is a dead letter."""
+        rows = self.fetch(self.dialect.blocked_events, {"queue": queue, "n": n})
+        return [Blocked(queue, readable(key) or "", int(job), int(waiting)) for key, job, waiting in rows]
 
-    def forget_idle(self, age: int, n: int) -> int:
-        """Delete up to ``n`` keys without events that nobody has used for ``age`` seconds; how many."""
+    def idle(self, age: int, n: int) -> dict[str, list[str]]:
+        """Up to ``n`` keys without events that nobody has used for ``age`` seconds, by queue."""
         idle: dict[str, list[str]] = {}
         for queue, key in self.fetch(self.dialect.idle_keys, {"age": age, "n": n}):
             idle.setdefault(readable(queue) or "", []).append(readable(key) or "")
+        return idle
+
+    def count_idle(self, age: int) -> int:
+        return int(self.fetch(self.dialect.count_idle_keys, {"age": age})[0][0])
+
+    def forget_idle(self, idle: Mapping[str, Collection[str]], age: int) -> int:
+        """Delete those of these keys that still are idle; how many."""
         deleted = 0
         for queue, keys in sorted(idle.items()):
             names, params = placeholders(sorted(keys), "key")

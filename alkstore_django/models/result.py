@@ -55,15 +55,6 @@ class ResultManager(SQLManager):
             found |= {int(row[0]) for row in self.fetch(self.dialect.saved_results(names), params)}
         return found
 
-    def ended(self, n: int) -> list[int]:
-        """Up to ``n`` jobs whose results have had their time, by id."""
-        return sorted(int(row[0]) for row in self.fetch(self.dialect.ended_results, {"n": n}))
-
-    def forget_ended(self, job_ids: Sequence[int]) -> int:
-        """Delete those of these results that have had their time, and not been saved again; how many."""
-        names, params = placeholders(job_ids)
-        return self.execute(self.dialect.forget_ended_results(names), params)
-
 
 class Result(models.Model):
     """A return value; ``expires_at`` NULL keeps it. The row need not belong to a job of ours."""

@@ -72,7 +72,9 @@ class Clerk:
         self.plan.look()
         if self.pauses.look():
             self.hand.put_back(self.hand.take_back())
-        self.hand.lose(self.losses.look(self.hand.outcomes))
+        lost = self.losses.look(self.hand.outcomes)
+        self.hand.lose(lost)
+        self.relays.lose(lost)
         self._notice_its_end()
         self._unload()
         self.lookout.forget()
@@ -107,7 +109,7 @@ class Clerk:
             self.hand.leases.renewed(renewal.claim, renewal.extend)
         for outcome in self.hand.settled(outcomes, turn.lost):
             job_log.ended(outcome)
-        self.relays.settled(outcomes)
+        self.relays.settled(outcomes, turn.lost)
         self._notice_its_end()
         if order.room:
             self.lookout.claimed(order.wishes, len(turn.claims))

@@ -71,8 +71,6 @@ class Maintenance:
     def _sweep_events(self) -> bool:
         after = self._events_until
         self._events_until, _ = event_lines.sweep(self._using, after, skipping())
-        if not self._events_until:
-            event_lines.sweep_keys(self._using)
         return self._events_until > 0
 
     def _sweep_untasked(self) -> bool:

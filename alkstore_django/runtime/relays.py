@@ -39,13 +39,19 @@ class Relays:
         self._held |= {each.job_id: each for each in found}
         return {each.job_id: each.key for each in found}
 
-    def settled(self, outcomes: Sequence[Outcome]) -> None:
-        """These are in the tables by now, or their claims were lost."""
+    def settled(self, outcomes: Sequence[Outcome], lost: Sequence[Any]) -> None:
+        """These are in the tables by now, but for claims that were ``lost``."""
+        self.lose(lost)
         for outcome in outcomes:
             line = self._held.pop(outcome.claim.id, None)
             if line is not None and outcome.verdict in ENDS:
                 self._ended.append(line)
                 self._due = 0.0
+
+    def lose(self, lost: Sequence[Any]) -> None:
+        """Others have these claims by now, and see to their lines."""
+        for claim in lost:
+            self._held.pop(claim.id, None)
 
     def move_on(self) -> bool:
         """Let the lines move on in which settled events stood, as far as nobody has locked their keys;

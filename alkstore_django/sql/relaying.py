@@ -12,6 +12,15 @@ from .tables import DEAD, INBOX, LIVE, OUTBOX_EVENTS, OUTBOX_KEYS
 PARKED = 253_402_300_799
 """9999-12-31T23:59:59Z."""
 
+_IS_LIVE = f"EXISTS (SELECT 1 FROM {LIVE} job WHERE job.id = e.job_id AND job.queue = e.queue)"
+_IS_DEAD = f"EXISTS (SELECT 1 FROM {DEAD} dead WHERE dead.id = e.job_id AND dead.queue = e.queue)"
+"""Of the job of an event ``e``."""
+
+_FIRST = (
+    f"SELECT MIN(f.sequence) FROM {OUTBOX_EVENTS} f WHERE f.queue = k.queue AND f.event_key = k.event_key"
+)
+"""In the line of a key ``k``."""
+
 
 class Relaying(Clauses):
     """A key's row is locked by whoever puts an event in line, and by whoever moves the line on."""
@@ -65,12 +74,10 @@ class Relaying(Clauses):
     def ended_events(self, ids: str) -> str:
         """Those of these that are in line and need not be: ``skips`` is 1 where a dead letter stands in
         nobody's way. Whether the job is gone for good."""
-        is_dead = f"EXISTS (SELECT 1 FROM {DEAD} dead WHERE dead.id = e.job_id AND dead.queue = e.queue)"
-        is_live = f"EXISTS (SELECT 1 FROM {LIVE} job WHERE job.id = e.job_id AND job.queue = e.queue)"
         return (
-            f"SELECT e.job_id, {self.text('e.event_key')}, e.sequence IS NULL, NOT {is_dead} "
+            f"SELECT e.job_id, {self.text('e.event_key')}, e.sequence IS NULL, NOT {_IS_DEAD} "
             f"FROM {OUTBOX_EVENTS} e WHERE e.job_id IN ({ids}) AND e.queue = %(queue)s "
-            f"AND NOT {is_live} AND (%(skips)s = 1 OR NOT {is_dead})"
+            f"AND NOT {_IS_LIVE} AND (%(skips)s = 1 OR NOT {_IS_DEAD})"
         )
 
     def drop_events(self, ids: str) -> str:
@@ -88,13 +95,9 @@ class Relaying(Clauses):
 
     def first_events(self, keys: str) -> str:
         """The job that is first in the line of each of these keys."""
-        first = (
-            f"SELECT MIN(f.sequence) FROM {OUTBOX_EVENTS} f "
-            "WHERE f.queue = k.queue AND f.event_key = k.event_key"
-        )
         return (
             f"SELECT e.job_id FROM {OUTBOX_KEYS} k JOIN {OUTBOX_EVENTS} e ON e.queue = k.queue "
-            f"AND e.event_key = k.event_key AND e.sequence = ({first}) "
+            f"AND e.event_key = k.event_key AND e.sequence = ({_FIRST}) "
             f"WHERE k.queue = %(queue)s AND k.event_key IN ({keys})"
         )
 
@@ -108,12 +111,10 @@ class Relaying(Clauses):
 
     def walk_events(self, skips: str) -> str:
         """``n`` events by job id, and whether each still stands in line, or is kept, for nothing."""
-        is_live = f"EXISTS (SELECT 1 FROM {LIVE} job WHERE job.id = e.job_id AND job.queue = e.queue)"
-        is_dead = f"EXISTS (SELECT 1 FROM {DEAD} dead WHERE dead.id = e.job_id AND dead.queue = e.queue)"
         skipped = f"e.sequence IS NOT NULL AND e.queue IN ({skips})"
         return (
             f"SELECT e.job_id, {self.text('e.queue')}, {self.text('e.event_key')}, "
-            f"NOT {is_live} AND (NOT {is_dead} OR ({skipped})) FROM "
+            f"NOT {_IS_LIVE} AND (NOT {_IS_DEAD} OR ({skipped})) FROM "
             f"(SELECT job_id, queue, event_key, sequence FROM {OUTBOX_EVENTS} WHERE job_id > %(after)s "
             "ORDER BY job_id LIMIT %(n)s) e ORDER BY e.job_id"
         )
@@ -124,31 +125,30 @@ class Relaying(Clauses):
 
     @property
     def blocked_events(self) -> str:
-        """Keys whose first event is a dead letter: queue, key, the id of it, and how many stand in line."""
-        first = (
-            f"SELECT MIN(f.sequence) FROM {OUTBOX_EVENTS} f "
-            "WHERE f.queue = e.queue AND f.event_key = e.event_key"
-        )
+        """Keys of a queue whose first event is a dead letter: the id of that, and how many stand in line."""
         return (
-            f"SELECT {self.text('e.queue')}, {self.text('e.event_key')}, e.job_id, k.waiting "
+            f"SELECT {self.text('e.event_key')}, e.job_id, k.waiting "
             f"FROM {OUTBOX_EVENTS} e JOIN {DEAD} dead ON dead.id = e.job_id AND dead.queue = e.queue "
             f"JOIN {OUTBOX_KEYS} k ON k.queue = e.queue AND k.event_key = e.event_key "
-            f"WHERE e.sequence = ({first}) ORDER BY e.queue, e.event_key LIMIT %(n)s"
+            f"WHERE k.queue = %(queue)s AND e.sequence = ({_FIRST}) ORDER BY e.event_key LIMIT %(n)s"
         )
 
     @property
-    def idle_keys(self) -> str:
+    def _idle(self) -> str:
         """Keys that nobody stands in line for, and that nobody has used for ``age`` seconds."""
-        return (
-            f"SELECT {self.text('queue')}, {self.text('event_key')} FROM {OUTBOX_KEYS} "
-            f"WHERE waiting = 0 AND touched_at < {self.now} - %(age)s LIMIT %(n)s{self.skip_locked}"
-        )
+        return f"waiting = 0 AND touched_at < {self.now} - %(age)s"
+
+    @property
+    def idle_keys(self) -> str:
+        names = f"{self.text('queue')}, {self.text('event_key')}"
+        return f"SELECT {names} FROM {OUTBOX_KEYS} WHERE {self._idle} LIMIT %(n)s"
+
+    @property
+    def count_idle_keys(self) -> str:
+        return f"SELECT COUNT(*) FROM {OUTBOX_KEYS} WHERE {self._idle}"
 
     def forget_keys(self, keys: str) -> str:
-        return (
-            f"DELETE FROM {OUTBOX_KEYS} WHERE queue = %(queue)s AND event_key IN ({keys}) AND waiting = 0 "
-            f"AND touched_at < {self.now} - %(age)s"
-        )
+        return f"DELETE FROM {OUTBOX_KEYS} WHERE queue = %(queue)s AND event_key IN ({keys}) AND {self._idle}"
 
     # -- the inbox --------------------------------------------------------------------------------
 

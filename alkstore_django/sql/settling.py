@@ -112,12 +112,3 @@ class Settling(Clauses):
         """The same without the values, which may be long."""
         wanted = f"job_id IN ({ids}) AND value IS NOT NULL"
         return f"SELECT job_id FROM {RESULTS} WHERE {wanted} AND {self.is_kept}"
-
-    @property
-    def ended_results(self) -> str:
-        """Results whose time is over. honker's table has no index on it: this walks the table, and locks
-        nothing."""
-        return f"SELECT job_id FROM {RESULTS} WHERE expires_at <= {self.now} LIMIT %(n)s"
-
-    def forget_ended_results(self, ids: str) -> str:
-        return f"DELETE FROM {RESULTS} WHERE job_id IN ({ids}) AND expires_at <= {self.now}"

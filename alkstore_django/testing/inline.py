@@ -110,7 +110,7 @@ class InlineWorker:
             self._settle(Outcome(claim, Verdict.INTERRUPT))
             raise
         is_lost = not outcome.is_written and not self._settle(outcome)
-        self._relays.settled([outcome])
+        self._relays.settled([outcome], [claim] if is_lost else [])
         self._relays.move_on()
         return ran(self.using, outcome, execution, getattr(execution, "error", None), is_lost=is_lost)
 

@@ -178,6 +178,19 @@ def test_a_dead_event_blocks_its_key() -> None:
     assert box.blocked() == [] and not OutboxEvent.objects.exists()
 
 
+def test_each_outbox_tells_of_its_own_blocked_keys() -> None:
+    one, another = declare(), declare()
+    broken.append(1)
+    for box in (one, another):
+        box.enqueue_many([1, 1], keys=["a", "b"])
+        deliver_all(box)
+    assert [each.key for each in another.blocked()] == ["a", "b"]
+    assert [each.key for each in another.blocked(limit=1)] == ["a"]
+    assert {each.queue for each in one.blocked()} == {one.queue_name}
+    with pytest.raises(ValueError, match="limit"):
+        one.blocked(limit=0)
+
+
 def test_a_dead_event_can_be_skipped() -> None:
     box = declare(on_dead="skip")
     box.enqueue_many([1, 2], keys=["k", "k"])
@@ -254,7 +267,9 @@ def test_keys_that_nobody_uses_are_forgotten() -> None:
     deliver_all(box)
     box.enqueue(3, key="waiting")
     OutboxKey.objects.filter(event_key__in=["old", "waiting"]).update(touched_at=at(-event_lines.IDLE - 1))
+    assert event_lines.count_keys("default") == 1
     assert event_lines.sweep_keys("default") == 1
+    assert event_lines.sweep_keys("default") == event_lines.count_keys("default") == 0
     assert sorted(OutboxKey.objects.values_list("event_key", flat=True)) == ["fresh", "waiting"]
 
 
@@ -439,6 +454,15 @@ def test_on_commit_of_another_database() -> None:
         transaction.set_rollback(True, using="other")
     box.enqueue_on_commit(3)
     assert deliver_all(box) == [("k", 1), (None, 3)]
+
+
+@pytest.mark.django_db(transaction=True, databases=["default", "other"])
+def test_on_commit_it_says_what_was_said_then() -> None:
+    box, payload = declare(), {"order": 1}
+    with transaction.atomic(using="other"):
+        box.enqueue_on_commit(payload, using="other")
+        payload["order"] = 2
+    assert deliver_all(box) == [(None, {"order": 1})]
 
 
 @pytest.mark.django_db(transaction=True, databases=["default", "other"])

@@ -15,7 +15,7 @@ from django.test.utils import CaptureQueriesContext
 
 from alkstore_django import queues, results
 from alkstore_django.exceptions import AlkstoreError, ResultDoesNotExist, UndecodablePayload
-from alkstore_django.models import Result
+from alkstore_django.models import PruningManager, Result
 from alkstore_django.queues import Queue
 from tests import factories
 from tests.contract import tasks
@@ -302,24 +302,31 @@ def test_sweep_deletes_what_is_over() -> None:
 
 
 def test_in_bounded_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(results, "BATCH", 10)
+    monkeypatch.setattr(results, "MOST", 10)
+    sizes = []
+    delete: Callable[..., int] = PruningManager.delete
+
+    def noted(manager: Any, kind: str, keys: Any, **params: Any) -> int:
+        sizes.append(len(keys))
+        return delete(manager, kind, keys, **params)
+
+    monkeypatch.setattr(PruningManager, "delete", noted)
     Result.objects.bulk_create(Result(job_id=ID + n, value="1", expires_at=1 + n) for n in range(25))
-    assert results.sweep_batch("default") == 10
-    assert Result.objects.count() == 15
-    assert results.sweep() == 15
-    assert results.sweep_batch("default") == 0
+    assert results.sweep() == 25
+    assert sizes == [10, 10, 5]
+    assert results.sweep() == 0
 
 
 def test_what_was_saved_again_meanwhile_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     """The condition is part of the DELETE."""
     for job_id in (ID, ID + 1):
         factories.result(job_id, expires_at=at(-1))
-    delete: Callable[..., int] = results.ResultManager.forget_ended
+    delete: Callable[..., int] = PruningManager.delete
 
-    def late(manager: Any, ids: Any) -> int:
+    def late(manager: Any, kind: str, keys: Any, **params: Any) -> int:
         results.save(ID, "again", ttl=60)
-        return delete(manager, ids)
+        return delete(manager, kind, keys, **params)
 
-    monkeypatch.setattr(results.ResultManager, "forget_ended", late)
-    assert results.sweep_batch("default") == 1
+    monkeypatch.setattr(PruningManager, "delete", late)
+    assert results.sweep() == 1
     assert results.get(ID) == "again"
