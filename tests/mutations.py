@@ -331,12 +331,6 @@ MUTATIONS = (
         "]",
     ),
     Mutation(
-        "a result that was saved again is swept",
-        "sql/settling.py",
-        "WHERE job_id IN ({ids}) AND expires_at <= {self.now}",
-        "WHERE job_id IN ({ids})",
-    ),
-    Mutation(
         "a result is read at the second of its end",
         "sql/settling.py",
         "(expires_at IS NULL OR expires_at > {self.now})",
@@ -365,7 +359,7 @@ MUTATIONS = (
     ),
     Mutation(
         "a new life begins with the old attempts",
-        "sql/burying.py",
+        "sql/reviving.py",
         "{self.now}, 0, ",
         "{self.now}, attempts, ",
     ),

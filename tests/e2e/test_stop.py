@@ -134,7 +134,7 @@ def test_short_jobs_do_not_wait_behind_long_ones(workers: Workers, journal: Jour
     """A worker that claimed short jobs behind a long one puts them back, and an idle worker takes them."""
     first = workers.ready("--threads", 1)
     backlog = Backlog(workers, journal, tmp_path)
-    second = workers.start()
+    second = workers.ready()
     workers.wait_until(lambda: live() == 1, "the short jobs are done", patience=5)
     assert live(id=backlog.running, state="processing", attempts=1) == 1
     assert backlog.waiting <= succeeded()
