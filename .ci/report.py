@@ -20,6 +20,7 @@ EXPECTED = {
     "postgresql": ("Python 3.13", "Django 6.1", "PostgreSQL"),
     "mariadb": ("Python 3.13", "Django 6.1", "MariaDB"),
     "lowest": ("Python 3.11", "Django 5.2", "SQLite"),
+    "brokers": ("Python 3.13", "Django 6.1", "SQLite"),
     "browser": ("Python 3.13", "Django 6.1", "SQLite"),
     "interop": ("Python 3.13", "Django 6.1", "SQLite"),
     "failures": ("Python 3.13", "Django 6.1", "SQLite"),

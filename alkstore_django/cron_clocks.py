@@ -171,7 +171,11 @@ class HonkerClock:
                 found += self._wall.holds(change.old, change.new)
             start = max(start, change.new - SECOND)
             after, shift = change.at, change.after
-        return found + self._wall.count(start + SECOND, until + shift + SECOND)
+        end = until + shift + SECOND
+        ahead = next_change(self._zone, until, until + LONGEST_REPEAT)
+        if ahead is not None and not ahead.forward:  # what is repeated is yet to come
+            end = min(end, ahead.new)
+        return found + self._wall.count(start + SECOND, end)
 
     def obstacle(self, since: datetime) -> str | None:
         return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from logging import getLogger
 from typing import Any
 
 from django.db import DatabaseError
@@ -15,6 +14,7 @@ from .catching_up import Plan, plan
 from .conf import settings
 from .envelopes import ENVELOPE, OURS, unseal
 from .exceptions import UndecodablePayload
+from .logs import get_logger
 from .models import Arrival, Job, ScheduleRow
 from .models.base import in_transaction, is_refused, let_go_after
 from .payloads import decode, encode
@@ -23,7 +23,7 @@ from .schedule_values import ALL
 from .signals import boundaries_skipped
 from .values import moment
 
-logger = getLogger("alkstore_django.scheduler")
+logger = get_logger("alkstore_django.scheduler")
 
 BATCH = 200
 """Schedules that are read at once."""

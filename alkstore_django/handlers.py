@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar, TypeVar
 
-from asgiref.sync import async_to_sync, iscoroutinefunction, sync_to_async
+from asgiref.sync import async_to_sync, sync_to_async
 
-from . import registry
+from . import callables, registry
 from .backoff import Backoff, as_backoff
 from .contexts import Hold, JobContext
 from .envelopes import Envelope, is_sealed, unseal
@@ -40,17 +40,23 @@ class Handler:
     store_result: bool
     result_ttl: int | None
     atomic: bool = False
+    batch: int | None = None
+    """How many payloads it gets at once, as a list; ``None``: one, and no list."""
     takes_tasks: ClassVar[bool] = False
     """Whether payloads that look like tasks are its own, too."""
 
     @property
     def module_path(self) -> str:
         """The dotted path of the function, which the record of a finished job calls its task."""
-        return f"{self.func.__module__}.{self.func.__qualname__}"
+        return callables.path(self.func)
+
+    @property
+    def is_async(self) -> bool:
+        return callables.is_coroutine(self.func)
 
     def call(self, *args: Any) -> Any:
         """Call the function here and now, a coroutine function too."""
-        return async_to_sync(self.func)(*args) if iscoroutinefunction(self.func) else self.func(*args)
+        return callables.done((async_to_sync(self.func) if self.is_async else self.func)(*args))
 
     def is_in(self, database: str) -> bool:
         """Whether payloads of that database are for it."""
@@ -63,7 +69,7 @@ class Handler:
         return [JobContext(claim, hold), *args] if self.takes_context else list(args)
 
     async def acall(self, *args: Any) -> Any:
-        return await (self.func if iscoroutinefunction(self.func) else sync_to_async(self.func))(*args)
+        return callables.done(await (self.func if self.is_async else sync_to_async(self.func))(*args))
 
 
 def handler(
@@ -105,12 +111,19 @@ def handler(
         options[flag] = value
 
     def register(function: Function) -> Function:
-        if not callable(function):
-            raise TypeError(f"@handler({name!r}) stands before a function, not {function!r}.")
+        check_function(f"@handler({name!r})", function)
         registry.register_handler(Handler(func=function, queue_name=name, using=using, **options))
         return function
 
     return register
+
+
+def check_function(what: str, function: object) -> None:
+    """Raises ``TypeError`` for what does nothing when it is called."""
+    if not callable(function):
+        raise TypeError(f"{what} stands before a function, not {function!r}.")
+    if callables.is_generator(function):
+        raise TypeError(f"{what} stands before a function, and {function!r} is a generator: no call runs it.")
 
 
 def of_claim(claim: Any) -> Handler | None:

@@ -6,7 +6,7 @@ from pkgutil import iter_modules
 
 from django.apps import apps
 from django.conf import settings
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.db.migrations.recorder import MigrationRecorder
 
 from .exceptions import TablesMissing
@@ -41,6 +41,12 @@ def missing_tables(using: str) -> list[str]:
     present = set(connections[using].introspection.table_names())
     ours = [model._meta.db_table for model in apps.get_app_config(LABEL).get_models()]
     return [table for table in ours if table not in present]
+
+
+def lacks_something(using: str, error: DatabaseError) -> bool:
+    """Whether an error says that the database lacks what a migrated one has: tables, columns, rights."""
+    dialect = Job.objects.db_manager(using).dialect
+    return dialect.error_code(error) in dialect.unready_codes
 
 
 def pending_migrations(using: str) -> list[str]:

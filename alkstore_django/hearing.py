@@ -11,11 +11,11 @@ import time
 from bisect import bisect_left
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from logging import getLogger
 from typing import Any
 
 from .exceptions import UndecodablePayload
 from .gaps import Gap, Gaps
+from .logs import get_logger
 from .models import PREPARED, Message, Notification, NotificationManager
 from .models.base import has_one_writer
 from .models.fields import readable
@@ -23,7 +23,7 @@ from .payloads import decode
 
 __all__ = ["Heard", "Hearing", "Message", "listen"]
 
-logger = getLogger("alkstore_django.notifications")
+logger = get_logger("alkstore_django.notifications")
 
 PAGE = 500
 """Rows that one look reads at most."""

@@ -5,11 +5,39 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from typing import Any, NamedTuple
 
 from asgiref.sync import sync_to_async
+from django.db import connections, transaction
 
 from .models import Hold, Lock, LockManager
 from .values import seconds
+
+
+class Pledge:
+    """Whether a write holds: one in a transaction of the caller's does until that is rolled back.
+
+    Django tells of commits alone. What it will tell of no more was rolled back, or its savepoint was.
+    """
+
+    def __init__(self, using: str) -> None:
+        self._connection: Any = connections[using]
+        self.is_kept = not self._connection.in_atomic_block
+        if not self.is_kept:
+            transaction.on_commit(self._keep, using=using)
+
+    @property
+    def is_broken(self) -> bool:
+        waiting = self._connection.run_on_commit
+        return not self.is_kept and all(each[1] != self._keep for each in list(waiting))
+
+    def _keep(self) -> None:
+        self.is_kept = True
+
+
+class _Written(NamedTuple):
+    hold: Hold
+    pledge: Pledge
 
 
 class HeldLock:
@@ -25,7 +53,8 @@ class HeldLock:
         self.ttl = ttl
         self.using = using
         self.token = hold.token
-        self._hold = hold
+        self._written: tuple[_Written, ...] = (_Written(hold, Pledge(using)),)
+        """The last one that has not been rolled back counts."""
         self._is_lost = False
         self._is_released = False
         self._let_go: Callable[[], object] = lambda: None
@@ -37,16 +66,19 @@ class HeldLock:
     @property
     def expires_at(self) -> datetime:
         """When it ends without a renewal, in UTC, by the database's clock: at that second it is free."""
-        return datetime.fromtimestamp(self._hold.expires_at, tz=UTC)
+        hold = self._hold or self._written[0].hold
+        return datetime.fromtimestamp(hold.expires_at, tz=UTC)
 
     @property
     def seconds_left(self) -> float:
         """For how many seconds more it holds, by the clock of this process; not below 0. Asks nobody."""
-        return max(0.0, self._hold.until - time.monotonic())
+        hold = self._hold
+        return 0.0 if hold is None else max(0.0, hold.until - time.monotonic())
 
     @property
     def lost(self) -> bool:
-        """Whether it is not ours any more: a renewal was refused, or its time is over. Asks nobody.
+        """Whether it is not ours any more: a renewal was refused, its time is over, or the transaction that
+        has taken it was rolled back; after one that has renewed it, it holds as before. Asks nobody.
 
         ``False`` does not mean that it will be ours a moment later: that is what ``token`` is for. What was
         released in time is not lost.
@@ -71,7 +103,9 @@ class HeldLock:
         if hold is None:
             self._is_lost = not self._is_released  # meanwhile, by another thread
             return False
-        self._hold, self.ttl = hold, span
+        written = _Written(hold, Pledge(self.using))
+        self._written = (written,) if written.pledge.is_kept else (*self._written, written)
+        self.ttl = span
         return True
 
     def release(self) -> bool:
@@ -91,6 +125,14 @@ class HeldLock:
 
     arenew = sync_to_async(renew)
     arelease = sync_to_async(release)
+
+    @property
+    def _hold(self) -> Hold | None:
+        """``None`` if it was taken in a transaction that was rolled back."""
+        for written in reversed(self._written):
+            if not written.pledge.is_broken:
+                return written.hold
+        return None
 
     # -- for who renews it by itself ----------------------------------------------------------------
 

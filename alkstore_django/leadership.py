@@ -9,14 +9,14 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import datetime
-from logging import getLogger
 
 from . import schedule_changes
+from .logs import get_logger
 from .models import Lock, LockManager
 from .schedule_rows import Schedule, rows
 from .values import moment
 
-logger = getLogger("alkstore_django.scheduler")
+logger = get_logger("alkstore_django.scheduler")
 
 LOCK = "honker-scheduler"
 TTL = 60

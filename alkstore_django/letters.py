@@ -13,6 +13,7 @@ from .failures import MAX_ERROR, storable
 from .inspection import is_id
 from .models import DeadJob, FoundLetter, Letter, Wanted, WorkerProcess
 from .models.base import chunks
+from .names import is_text
 from .values import instant, seconds
 
 STEP = 1_000
@@ -114,6 +115,8 @@ def _names(kind: str, value: str | Iterable[str] | None) -> tuple[str, ...]:
             raise TypeError(f"{kind} must be a name, or several, not {name!r}.")
         if not name:
             raise ValueError(f"{kind} must not be an empty name.")
+        if not is_text(name):
+            raise ValueError(f"{kind} {name!r} has characters that no name has.")
     return names
 
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from logging import getLogger
 
 from asgiref.sync import sync_to_async
 
 from .exceptions import LockHeld
 from .held_locks import HeldLock
+from .logs import get_logger
 from .models import Lock, LockManager, alias
 from .named_locks import TRIES, NamedLock
-from .names import checked
+from .names import checked, is_text
 from .values import moment, seconds, span
 
 __all__ = [
@@ -29,7 +29,7 @@ __all__ = [
     "lock",
 ]
 
-logger = getLogger("alkstore_django.locks")
+logger = get_logger("alkstore_django.locks")
 
 BATCH = 500
 """Rows that one transaction of a sweep deletes at most."""
@@ -81,7 +81,11 @@ def lock(
 
 
 def holder(name: str, using: str | None = None) -> Holder | None:
-    """Who holds a lock now; ``None`` if nobody does."""
+    """Who holds a lock now; ``None`` if nobody does. Raises ``TypeError`` for what is no string."""
+    if not isinstance(name, str):
+        raise TypeError(f"A lock name must be a string, not {type(name).__name__}.")
+    if not is_text(name):
+        return None
     found = _locks(alias(using)).look(name)
     return None if found is None else Holder(name, found[0], moment(found[1]))
 
@@ -96,7 +100,7 @@ def force_release(name: str, using: str | None = None, owner: str | None = None)
     """Take a lock away from whoever holds it, or only from ``owner``; ``False`` if it is not held so.
 
     Its holder is not stopped. It finds that the lock is lost when it renews it, or its time is over, and its
-    token is smaller than the next one's.
+    token is smaller than the next one's. Raises ``TypeError`` for a name that is no string.
     """
     for _ in range(TRIES):
         found = holder(name, using)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 import os
 import socket
 import threading
 import uuid
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial, wraps
-from logging import getLogger
 from types import TracebackType
 from typing import Any, NamedTuple, TypeVar
 
@@ -18,14 +17,15 @@ from asgiref.sync import sync_to_async
 from django.db import Error
 from django.utils.module_loading import import_string
 
-from . import held_locks
+from . import callables, held_locks
 from .exceptions import LockHeld
 from .held_locks import HeldLock
+from .logs import get_logger
 from .models import Lock, alias
 from .models.base import is_in_transaction
 from .values import moment
 
-logger = getLogger("alkstore_django.locks")
+logger = get_logger("alkstore_django.locks")
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,7 +103,9 @@ class NamedLock:
         try:
             return await asyncio.shield(trying)
         except asyncio.CancelledError:
-            await asyncio.wait({trying})  # its thread cannot be stopped
+            while not trying.done():  # its thread cannot be stopped, however often one is cancelled
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait({trying})
             if not trying.cancelled() and trying.exception() is None:
                 found = trying.result()
                 if isinstance(found, HeldLock):
@@ -135,10 +137,12 @@ class NamedLock:
 
     def _leave(self) -> HeldLock:
         here = _here()
+        if here not in self._entered and len(self._entered) == 1:
+            here = next(iter(self._entered))  # a generator that is closed elsewhere: there is no other
         entered = self._entered.get(here)
         if not entered:
             raise RuntimeError(
-                f"The lock {self.name!r} was entered in another thread or task than it is left in: "
+                f"The lock {self.name!r} was left already, or was entered in several other threads or tasks: "
                 "use acquire() and release() there."
             )
         taken = entered.pop()
@@ -152,12 +156,12 @@ class NamedLock:
         """Take the lock around each call, a new acquisition for each; ``def`` and ``async def``."""
         if not callable(function):
             raise TypeError(f"lock({self.name!r}) decorates a function, not {function!r}.")
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+        if callables.is_generator(function):
             raise TypeError(
-                f"{function.__qualname__} is a generator: the lock would be given back before its first "
+                f"{callables.path(function)} is a generator: the lock would be given back before its first "
                 f"step. Write with lock({self.name!r}) inside it."
             )
-        if inspect.iscoroutinefunction(function):
+        if callables.is_coroutine(function):
 
             @wraps(function)
             async def alocked(*args: Any, **kwargs: Any) -> Any:

@@ -24,3 +24,12 @@ def checked(kind: str, value: object) -> str:
         if unicodedata.category(character) in ("Cc", "Cs"):
             raise ValueError(f"The {kind} name {value!r} holds the control character {character!r}.")
     return str(value)
+
+
+def is_text(value: str) -> bool:
+    """Whether every database takes it as a parameter. Names of other programs may be none of ours, and are
+    looked for all the same."""
+    try:
+        return "\0" not in value and value.encode() is not None
+    except UnicodeEncodeError:  # a lone surrogate: bytes of the command line that are no UTF-8
+        return False

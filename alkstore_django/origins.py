@@ -9,14 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from datetime import tzinfo
-from logging import getLogger
 from typing import Any
 from zoneinfo import ZoneInfo
 
 from django.conf import settings
 from django.utils import timezone, translation
 
-logger = getLogger(__name__)
+from .logs import get_logger
+
+logger = get_logger(__name__)
 
 MOST_MINUTES = 24 * 60
 """How far a zone is away from UTC, less than that."""

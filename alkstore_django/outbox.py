@@ -30,7 +30,7 @@ from .contexts import Hold
 from .events import Event as Event
 from .events import event_id
 from .exceptions import UnknownOutbox
-from .handlers import Handler
+from .handlers import Handler, check_function
 from .models import Blocked, alias
 from .names import checked
 from .payloads import encode
@@ -44,6 +44,12 @@ BLOCK, SKIP = "block", "skip"
 BACKOFF_CAP = 3_600
 """Seconds that an event waits at most before the next attempt."""
 
+LONGEST_NAME = 150
+"""Characters: the ids of events begin with it, and are to be names themselves."""
+
+MOST_AT_ONCE = 1_000
+"""Events that one delivery may get: a worker holds all of them, and renews each claim."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outbox(Handler):
@@ -55,7 +61,7 @@ class Outbox(Handler):
     takes_tasks: ClassVar[bool] = True
 
     def __call__(self, event: Event) -> Any:
-        return self.func(event)
+        return self.func(event if self.batch is None else [event])
 
     @property
     def alias(self) -> str:
@@ -72,7 +78,8 @@ class Outbox(Handler):
         return self.on_dead == SKIP
 
     def arguments(self, claim: Any, hold: Hold, args: Sequence[Any], key: str | None) -> list[Any]:
-        return [Event(claim, hold, args[0], key)]
+        event = Event(claim, hold, args[0], key)
+        return [event if self.batch is None else [event]]
 
     # -- enqueue ----------------------------------------------------------------------------------
 
@@ -161,6 +168,7 @@ def outbox(
     base_backoff: Duration = 5,
     visibility_timeout: Duration = 60,
     timeout: Duration | None = None,
+    batch: int | None = None,
     retry_on: type[BaseException] | tuple[type[BaseException], ...] = Exception,
     no_retry: type[BaseException] | tuple[type[BaseException], ...] = (),
     on_dead: str = BLOCK,
@@ -180,6 +188,10 @@ def outbox(
     itself; ``timeout`` how long a delivery may take. With ``store_result`` what the function returns is kept
     for ``result_ttl``, by default ``ALKSTORE["RESULT_TTL"]``.
 
+    With ``batch`` it gets a list of 1 to ``batch`` events, for receivers to which many at once cost as
+    little as one. When it raises, none counts as delivered, and each of them is tried again in a list of its
+    own: one that is poisoned spoils no other. It runs in a thread then, a coroutine function too.
+
     Raises ``ValueError`` for a second function of that name, ``TypeError`` and ``ValueError`` for bad
     options.
     """
@@ -191,14 +203,14 @@ def outbox(
         "backoff": Backoff(base=seconds("base_backoff", base_backoff), cap=BACKOFF_CAP),
         "visibility_timeout": seconds("visibility_timeout", visibility_timeout, low=1),
         "timeout": None if timeout is None else span("timeout", timeout, low=0.001),
+        "batch": None if batch is None else whole("batch", batch, 1, MOST_AT_ONCE),
         "retry_on": exception_classes("retry_on", retry_on),
         "no_retry": exception_classes("no_retry", no_retry),
         "result_ttl": None if result_ttl is None else seconds("result_ttl", result_ttl, low=1),
     }
 
     def register(function: Callable[[Event], Any]) -> Outbox:
-        if not callable(function):
-            raise TypeError(f"@outbox({name!r}) stands before a function, not {function!r}.")
+        check_function(f"@outbox({name!r})", function)
         declared = Outbox(
             func=function,
             name=name,
@@ -236,6 +248,8 @@ def declared() -> list[Outbox]:
 def _bare(name: object) -> str:
     """Raises ``TypeError`` and ``ValueError``; the prefix belongs to the queue, not to the name."""
     bare = checked("outbox", name)
+    if len(bare) > LONGEST_NAME:
+        raise ValueError(f"An outbox name has 1 to {LONGEST_NAME} characters, this has {len(bare)}.")
     if bare.startswith(OUTBOXES):
         raise ValueError(
             f"The outbox name {bare!r} begins with {OUTBOXES!r}, which its queue gets by itself."

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from logging import getLogger
 
 from . import unique
 from .inspection import is_id
 from .keys import Key, of_payload
 from .letters import LetterFilter
+from .logs import get_logger
 from .models import DeadJob, Job, Letter, UniqueKey, Wanted, WorkerProcess
 from .models.base import in_transaction
 
-logger = getLogger("alkstore_django.dead_letters")
+logger = get_logger("alkstore_django.dead_letters")
 
 BATCH = 100
 """Dead letters that one transaction requeues: short enough for others to get their turn."""

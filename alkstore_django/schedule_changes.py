@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from logging import getLogger
 from typing import Any
 
 from .cron import Cron, CronError
@@ -11,8 +10,6 @@ from .models import FOREIGN, ScheduleManager, ScheduleRow
 from .models.base import in_transaction
 from .schedule_rows import DECLARED, cron_for, rows
 from .schedule_values import Definition
-
-logger = getLogger("alkstore_django.scheduler")
 
 ADDED, CHANGED, UNCHANGED = "added", "changed", "unchanged"
 

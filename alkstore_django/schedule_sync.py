@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from logging import getLogger
 
 from . import declarations, schedule_changes
 from .compat import task_backends
 from .declarations import Declaration
+from .logs import get_logger
 from .schedule_changes import ADDED, CHANGED
 from .schedule_rows import DECLARED, rows
 
-logger = getLogger("alkstore_django.scheduler")
+logger = get_logger("alkstore_django.scheduler")
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from logging import getLogger
 
 from django.db import DatabaseError
 
 from .failures import from_exception
 from .inspection import INTERRUPTED
+from .logs import get_logger
 from .models import Attempt, Claim, DeadJob, End, Job, Result, Run
 from .models.base import in_transaction, is_refused, let_go_after
 from .outcomes import Outcome, Verdict
 
-logger = getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def settle(using: str, worker_id: str, outcomes: Sequence[Outcome]) -> list[Claim]:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from functools import partial
-from logging import getLogger
 
 from .exceptions import UndecodablePayload
 from .failures import of
+from .logs import get_logger
 from .models import Attempt, Claim, DeadJob, Job, UniqueKey
 from .models.base import in_transaction
 from .payloads import decode
 
 BATCH = 500
-logger = getLogger(__name__)
+logger = get_logger(__name__)
 
 
 def sweep(using: str, queue: str, *, tasks_only: bool = True) -> int:

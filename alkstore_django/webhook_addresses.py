@@ -14,6 +14,9 @@ PORTS = {"http": 80, "https": 443}
 NAT64 = IPv6Network("64:ff9b::/96")
 """RFC 6052: an address of IPv4 in its last 32 bits."""
 
+UNICAST, DOCUMENTATION = IPv6Network("2000::/3"), IPv6Network("3fff::/20")
+"""What IANA gives out of IPv6, and a part of it that is for examples (RFC 9637)."""
+
 
 class Target(NamedTuple):
     """A URL in parts; ``path`` begins with a slash, and includes the query."""
@@ -22,6 +25,11 @@ class Target(NamedTuple):
     host: str
     port: int
     path: str
+
+    @property
+    def origin(self) -> tuple[str, str, int]:
+        """Whom it reaches (RFC 6454)."""
+        return self.scheme, self.host, self.port
 
     @property
     def authority(self) -> str:
@@ -50,6 +58,10 @@ def target(url: object) -> Target:
         raise ValueError(f"The URL {url!r} must begin with https:// or http:// and a host.")
     if parts.username is not None or parts.password is not None:
         raise ValueError("A URL with a user or a password ends up in logs: put them into headers=.")
+    try:
+        parts.hostname.encode("idna")
+    except UnicodeError as error:
+        raise ValueError(f"The URL {url!r} has a host that no name server can know: {error}.") from error
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     return Target(parts.scheme, parts.hostname, PORTS[parts.scheme] if port is None else port, path)
 
@@ -76,6 +88,9 @@ def is_public(address: str) -> bool:
     """Whether an address is one of the internet at large, by the registries of IANA; those of IPv4 that one
     of IPv6 carries decide for it."""
     found = ip_address(address.partition("%")[0])
+    is_six = isinstance(found, IPv6Address) and not (found.ipv4_mapped or found in NAT64)
+    if is_six and (found not in UNICAST or found in DOCUMENTATION):
+        return False
     return all(each.is_global and not each.is_multicast for each in (found, *_carried(found)))
 
 

@@ -10,7 +10,7 @@ import django
 from .database import VENDORS, fresh_database
 
 PARTS = ("enqueue", "claim", "drain", "latency", "wake", "idle", "growth", "tick")
-PARTS += ("locks", "results", "prune", "outbox", "notify")
+PARTS += ("locks", "results", "prune", "outbox", "rabbitmq", "notify")
 
 
 def main() -> None:
@@ -35,6 +35,7 @@ def main() -> None:
             notify,
             outbox,
             prune,
+            rabbitmq,
             results,
             tick,
             wake,
@@ -57,6 +58,7 @@ def main() -> None:
             "locks": locks.run,
             "prune": prune.run,
             "outbox": outbox.run,
+            "rabbitmq": rabbitmq.run,
             "notify": notify.run,
         }
         for part in options.parts or PARTS:

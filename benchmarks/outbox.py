@@ -58,26 +58,19 @@ def run(quick: bool) -> None:
         )
 
         def delivered(keys: int) -> Callable[[], float]:
-            def measure() -> float:
-                forget()
-                wanted = [number % keys for number in range(many)] if keys else None
-                events.enqueue_many([payload] * many, keys=wanted)
-                analyze()
-                options = Options(using="default", queues=[events.queue_name], batch=True, scheduler=False)
-                found = rate(many, lambda: Worker(options).run())
-                if Job.objects.exists():
-                    raise RuntimeError("not all was delivered")
-                return found
-
-            return measure
+            wanted = [number % keys for number in range(many)] if keys else None
+            return lambda: relayed(events, payload, many, wanted)
 
         cases = {
             "without keys": delivered(0),
             "1,000 keys": delivered(1_000),
             f"{KEYS} keys": delivered(KEYS),
-            "one key": lambda: one_key(events, payload, many // 20),
+            "one key": lambda: relayed(events, payload, many // 20, ["k"] * (many // 20)),
         }
         show(f"Delivery of {many:,} events to a function that does nothing", medians(cases), "without keys")
+    with declared(batch=100) as heaps:
+        cases = {"in lists of 100": lambda: relayed(heaps, payload, many)}
+        show("The same", medians(cases), "in lists of 100")
     forget()
 
 
@@ -87,11 +80,16 @@ def in_transaction(raw: Raw, number: int, write: Callable[[int], object]) -> Non
         write(number)
 
 
-def one_key(events: Outbox, payload: Any, many: int) -> float:
+def relayed(events: Outbox, payload: Any, many: int, keys: list[Any] | None = None, **options: Any) -> float:
+    """Events a second, delivered by a worker."""
     forget()
-    events.enqueue_many([payload] * many, keys=["k"] * many)
-    options = Options(using="default", queues=[events.queue_name], batch=True, scheduler=False)
-    return rate(many, lambda: Worker(options).run())
+    events.enqueue_many([payload] * many, keys=keys)
+    analyze()
+    chosen = Options(using="default", queues=[events.queue_name], batch=True, scheduler=False, **options)
+    found = rate(many, lambda: Worker(chosen).run())
+    if Job.objects.exists():
+        raise RuntimeError("not all was delivered")
+    return found
 
 
 def forget() -> None:
@@ -101,8 +99,8 @@ def forget() -> None:
 
 
 @contextmanager
-def declared() -> Iterator[Outbox]:
-    @outbox("benchmark")
+def declared(**options: Any) -> Iterator[Outbox]:
+    @outbox("benchmark", **options)
     def deliver(event: Any) -> None: ...
 
     try:

@@ -7,6 +7,7 @@ import pytest
 
 from alkstore_django.queues import Queue
 from tests import factories
+from tests.flushing import delete_on_postgresql, keep_what_migrate_makes
 from tests.settings import DB
 
 ALL = {"sqlite", "postgresql", "mysql"}
@@ -43,9 +44,8 @@ def databases(item: pytest.Item) -> set[str]:
 @pytest.fixture(scope="session", autouse=True)
 def quick_flush() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        if DB == "postgresql":  # whose module needs its driver
-            from tests.flushing import delete_on_postgresql
-
+        keep_what_migrate_makes(patch)
+        if DB == "postgresql":
             delete_on_postgresql(patch)
         yield
 

@@ -21,8 +21,8 @@ _numbers = itertools.count(1)
 
 
 def queue(**options: Any) -> Queue:
-    """A queue that no other test knows."""
-    return Queue(f"queue {next(_numbers)}", **options)
+    """A queue that no other test knows; those made later come later in the order of names, too."""
+    return Queue(f"queue {next(_numbers):05}", **options)
 
 
 def now(using: str = "default") -> int:

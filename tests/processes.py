@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import os
 import re
 import signal
@@ -15,7 +17,8 @@ from pathlib import Path
 import pytest
 from django.db import transaction
 
-ROOT = Path(__file__).parents[1]
+from tests.fork_server import ROOT, Fork, ForkServer
+
 PATIENCE = 30.0
 """Seconds until a wait has failed: much more than anything here takes, on a busy machine too."""
 
@@ -29,16 +32,11 @@ class Process:
     def __init__(self, *arguments: object, within: Sequence[str] = (), **environment: str) -> None:
         self.command = [str(argument) for argument in arguments]
         self.lines: list[str] = []
-        self._popen = subprocess.Popen(
-            [*within, sys.executable, *self.command],
-            cwd=ROOT,
-            env={**os.environ, "PYTHONUNBUFFERED": "1", **environment},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="backslashreplace",
-        )
+        self._output, output = os.pipe()
+        try:
+            self._popen = _started(self.command, within, environment, output)
+        finally:
+            os.close(output)
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
 
@@ -94,14 +92,45 @@ class Process:
         self._reader.join()
 
     def _read(self) -> None:
-        assert self._popen.stdout is not None
-        with self._popen.stdout as stream:
+        with open(self._output, encoding="utf-8", errors="backslashreplace") as stream:
             for line in stream:
                 self.lines.append(line.rstrip("\n"))
 
     def __str__(self) -> str:
         state = "running" if self.is_running else f"ended with {self._popen.returncode}"
         return f"--- {' '.join(self.command)} (pid {self.pid}, {state})\n{self.output}"
+
+
+def _started(
+    command: list[str], within: Sequence[str], environment: dict[str, str], output: int
+) -> subprocess.Popen[bytes] | Fork:
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1", **environment}
+    if command[0] == "-m" and not within and _is_our_python(environment):
+        return _fork_server().start(command, environment, output)
+    return subprocess.Popen(
+        [*within, sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=output,
+        stderr=output,
+    )
+
+
+def _is_our_python(environment: dict[str, str]) -> bool:
+    """Whether the variables that an interpreter looks at when it starts are those of this process."""
+    ours, theirs = (
+        {name: value for name, value in each.items() if name.startswith("PYTHON")}
+        for each in ({**os.environ, "PYTHONUNBUFFERED": "1"}, environment)
+    )
+    return ours == theirs
+
+
+@functools.cache
+def _fork_server() -> ForkServer:
+    server = ForkServer()
+    atexit.register(server.close)
+    return server
 
 
 class Workers:
@@ -153,12 +182,13 @@ def wait_until(
 
 
 def comes_true(condition: Callable[[], object], patience: float) -> bool:
-    """Poll the condition; whether it was true within so many seconds."""
-    deadline = time.monotonic() + patience
+    """Poll the condition, the less often the longer it takes; whether it was true within so many seconds."""
+    start = time.monotonic()
     while not condition():
-        if time.monotonic() > deadline:
+        passed = time.monotonic() - start
+        if passed > patience:
             return False
-        time.sleep(0.02)
+        time.sleep(min(max(0.02, passed / 10), 0.2))
     return True
 
 

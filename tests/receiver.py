@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 import struct
 import threading
@@ -59,13 +60,31 @@ class _Handler(BaseHTTPRequestHandler):
             case "drip":
                 self.send_response(200)
                 self.end_headers()
-                while not self.server.released.wait(0.05):
-                    self.wfile.write(b".")
-                    self.wfile.flush()
+                self.drip(b".")
+            case "early":
+                self.drip(b"HTTP/1.1 103 Early Hints\r\n\r\n")
+            case "heading":
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nX: ")
+                self.drip(b"x")
+            case "empty":  # blocks that hold nothing, for whoever decodes
+                self.send_response(200)
+                self.send_header("Content-Encoding", "deflate")
+                self.end_headers()
+                self.drip(b"\x00\x00\x00\xff\xff")
+            case "bomb":
+                packed = gzip.compress(gzip.compress(b"0" * 20_000_000), 9)
+                self.answer(200, body=packed, Content_Encoding="gzip, gzip")
+            case "to":
+                self.answer(307, Location=unquote("/".join(rest)))
             case "long":
                 self.answer(200, body=b"x" * 1_000_000)
             case _:
                 self.answer(200, body=b"thanks")
+
+    def drip(self, bytes: bytes) -> None:
+        while not self.server.released.wait(0.05):
+            self.wfile.write(bytes)
+            self.wfile.flush()
 
     def answer(self, status: int, *, body: bytes = b"", **headers: str) -> None:
         self.send_response(status)

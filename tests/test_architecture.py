@@ -12,7 +12,7 @@ PACKAGE = Path(__file__).parents[1] / "alkstore_django"
 MAX_LINES = 300
 
 ROOMS = {
-    "leaves": "__init__ conf exceptions signals backoff compat names payloads times values failures "
+    "leaves": "__init__ conf exceptions signals backoff compat names logs payloads times values failures "
     "bells cron cron_clocks cron_fields cron_foreign cron_wall cron_words cron_zones",
     "sql": "sql",
     "models": "models migrations fields",

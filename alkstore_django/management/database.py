@@ -29,11 +29,20 @@ def database(alias: str | None) -> str:
     if alias is not None:
         if alias not in connections:
             raise CommandError(f"There is no database {alias!r}; there are {', '.join(connections)}.")
-        return alias
+        return _committing(alias)
     found = served.databases()
     if len(found) > 1:
         raise CommandError(f"TASKS names several databases ({', '.join(found)}): choose one with --database.")
-    return found[0]
+    return _committing(found[0])
+
+
+def _committing(alias: str) -> str:
+    if not connections[alias].settings_dict["AUTOCOMMIT"]:
+        raise CommandError(
+            f"Database {alias!r} has AUTOCOMMIT off, so that Django commits nothing by itself: workers and "
+            "commands need it on. Name another alias of the same database, which has it, with --database."
+        )
+    return alias
 
 
 @contextmanager

@@ -18,6 +18,9 @@ from alkstore_django.values import MAX_INT
 MOST = 1_000
 """Lines of a forecast."""
 
+SHORTEST = 0.01
+"""Seconds between two looks: with less a worker would do nothing else."""
+
 UNITS = {"K": 1024, "M": 1024**2, "G": 1024**3}
 
 
@@ -49,6 +52,14 @@ def duration(text: str) -> float:
     return value
 
 
+def pause(text: str) -> float:
+    """Seconds between two looks."""
+    value = duration(text)
+    if value < SHORTEST:
+        raise ArgumentTypeError(f"{text} is less than {SHORTEST} seconds")
+    return value
+
+
 def size(text: str) -> int:
     """Bytes: ``512`` and ``512MB`` are megabytes, ``1.5G`` gigabytes, of 1024 * 1024 and so on."""
     match = re.fullmatch(r"(\d+(?:\.\d+)?) ?(?:([KMG])(?:i?B)?)?", text.strip(), re.ASCII | re.IGNORECASE)
@@ -59,7 +70,8 @@ def size(text: str) -> int:
 
 
 def writable_path(text: str) -> str:
-    if os.path.isdir(text) or not os.access(os.path.dirname(text) or ".", os.W_OK | os.X_OK):
+    is_other = os.path.exists(text) and not os.path.isfile(text)  # a device, say: it would be replaced
+    if is_other or not os.access(os.path.dirname(text) or ".", os.W_OK | os.X_OK):
         raise ArgumentTypeError(f"{text} is not a file in a folder that can be written to")
     return os.path.abspath(text)
 
@@ -96,13 +108,14 @@ def rate(text: str) -> float:
 
 def point(text: str) -> datetime:
     """A moment, from ISO 8601; without an offset it is in ``TIME_ZONE``."""
+    zone = timezone.get_default_timezone()
     try:
         found = parse_datetime(text)
-    except ValueError as error:
+        if found is not None and timezone.is_aware(found) != settings.USE_TZ:
+            change = timezone.make_aware if settings.USE_TZ else timezone.make_naive
+            found = change(found, zone)
+    except (ValueError, OverflowError) as error:  # the latter at both ends of the calendar
         raise ArgumentTypeError(f"{text!r} is no moment: {error}") from error
     if found is None:
         raise ArgumentTypeError(f"{text!r} is no moment such as 2030-01-31T08:00 or 2030-01-31T08:00+01:00")
-    zone = timezone.get_default_timezone()
-    if settings.USE_TZ:
-        return found if timezone.is_aware(found) else timezone.make_aware(found, zone)
-    return timezone.make_naive(found, zone) if timezone.is_aware(found) else found
+    return found

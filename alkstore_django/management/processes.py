@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
 from argparse import ArgumentParser, BooleanOptionalAction
 from collections.abc import Callable
 from typing import Any
@@ -21,6 +19,7 @@ from alkstore_django.runtime.supervisor import Supervisor
 
 from . import logs
 from .database import DatabaseCommand
+from .ending import end_at_once, end_soon
 from .flags import positive
 
 
@@ -74,11 +73,15 @@ class ProcessCommand(DatabaseCommand):
             code = self.supervise(given)
         else:
             code = self.work(given)
-        if code:
-            # Interrupted tasks still hold their threads; an ordinary exit would wait for some of them.
-            logging.shutdown()
-            sys.stdout.flush()
-            os._exit(code)
+        if self.lifeline:
+            self.lifeline.say_ended()
+        if self.is_called_from_code:
+            if code:
+                raise CommandError(f"The worker ended with {code}: {exits.MEANING[code]}.", returncode=code)
+        elif code:
+            end_at_once(code)
+        else:
+            end_soon(code)
 
     # -- the process that starts others -----------------------------------------------------------
 

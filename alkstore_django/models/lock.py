@@ -127,7 +127,7 @@ class LockManager(SQLManager):
             is_taken = self.execute(dialect.insert_lock, row)
         if not is_taken:
             return None
-        self.execute(dialect.give_token, row)
+        self._give_token(row)
         return self._own(row)
 
     def _extend(self, row: dict[str, Any]) -> Hold | None:
@@ -135,9 +135,13 @@ class LockManager(SQLManager):
             return None
         hold = self._own(row)
         if hold is None:  # taken by ``acquire``, or by another program under the same name
-            retrying(self.database, lambda: self.execute(self.dialect.give_token, row))
+            retrying(self.database, lambda: self._give_token(row))
             hold = self._own(row)
         return hold
+
+    def _give_token(self, row: dict[str, Any]) -> None:
+        """Within the lock of the row, or of the file: later than whoever had it before."""
+        self.execute(self.dialect.give_token, row | {"microseconds": time.time_ns() // 1_000})
 
     def _own(self, row: dict[str, Any]) -> Hold | None:
         return self._hold(self.dialect.lock_hold, row)

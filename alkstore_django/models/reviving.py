@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from logging import getLogger
 from typing import Any, NamedTuple
 
 from django.db import IntegrityError, transaction
+
+from alkstore_django.logs import get_logger
 
 from .attempt import Attempt, AttemptManager
 from .base import SQLManager, chunks, placeholders
 from .fields import number, readable
 from .job import Job, JobManager
 
-logger = getLogger("alkstore_django.models.dead")
+logger = get_logger("alkstore_django.models.dead")
 
 
 class Letter(NamedTuple):

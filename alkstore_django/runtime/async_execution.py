@@ -14,15 +14,19 @@ from weakref import WeakSet
 
 from asgiref.sync import sync_to_async
 
-from alkstore_django import origins
+from alkstore_django import callables, origins
 from alkstore_django.exceptions import Discard, Retry, TaskInterrupted, TaskTimedOut
 from alkstore_django.tasks import option
 from alkstore_django.turns import Outcome
 
 from .execution import Assignment, Execution, logger
+from .forks import OneProcess
 from .observing import Observation
+from .telling import CUT_SHORT
 from .timeouts import told
 from .watch import Alarm, Watch
+
+CANCELLED = "other code of the event loop has cancelled it"
 
 LOOKS = 10
 """How often the stack of a coroutine is looked at until its own code is in it."""
@@ -55,8 +59,10 @@ class AsyncObservation(Observation):
                     raise error  # receivers ask ``sys.exc_info()``; it goes along into their thread
                 except BaseException:
                     await send()
-            except SystemExit:
-                logger.exception("A receiver of a task signal wanted to exit; the task goes on.")
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
+                logger.exception(CUT_SHORT)
 
     def _dispatch(self, signal: Any, **named: Any) -> None:
         if asyncio._get_running_loop() is None:  # it was given up, and is judged elsewhere
@@ -75,6 +81,7 @@ class AsyncExecution(Execution):
         self.observation = AsyncObservation(assignment.claim, assignment.history)
         self.context = context
         self.why: Why | None = None
+        self.is_cancelled_by_others = False
         self.coroutine: asyncio.Task[tuple[Any, BaseException | None]] | None = None
         self.tasks: set[asyncio.Task[Any]] = set()
         """Tasks of the loop that the coroutine has begun and that have not ended."""
@@ -94,7 +101,8 @@ class AsyncExecution(Execution):
             outcome = self.accept(await self.acall())
         except KeyboardInterrupt:
             raise
-        except BaseException as error:
+        except BaseException as raised:
+            error = self._of_others(raised)
             outcome = self.judge(error)
             await self.akeep_metadata()
             self.tell_unless_given_up(outcome, error)
@@ -105,27 +113,37 @@ class AsyncExecution(Execution):
         return outcome
 
     async def akeep_metadata(self) -> None:
-        if self.record.is_changed:
-            await sync_to_async(self.keep_metadata)()
-        else:
+        if not self.record.is_changed:
             self.keep_metadata()  # asks nobody
+            return
+        try:
+            await sync_to_async(self.keep_metadata)()
+        except asyncio.CancelledError:
+            logger.warning("Job id=%s: its metadata may not be kept: %s", self.claim.id, CANCELLED)
 
     async def acall(self) -> Any:
         if self.why is not None:
             raise TaskInterrupted(self.why.value)
         loop = asyncio.get_running_loop()
-        self.coroutine = loop.create_task(self._guarded(), context=self.context)
-        if self.limit is None:
-            await asyncio.wait([self.coroutine])
-        else:
+        if self.limit is not None:
             alarm = Alarm(self.limit, lambda: loop.call_soon_threadsafe(self.cancel, Why.TIME), self)
             self.watch.set(alarm)
-            await asyncio.wait([self.coroutine])
+        self.coroutine = loop.create_task(self._guarded(), context=self.context)
+        await self._until_done(self.coroutine)
+        if self.limit is not None:
             self.watch.stop(alarm)
         if self.coroutine.cancelled():  # before its first step
             return self._verdict(None, asyncio.CancelledError())
         value, error = self.coroutine.result()
         return self._verdict(value, error)
+
+    async def _until_done(self, coroutine: asyncio.Task[Any]) -> None:
+        while not coroutine.done():
+            try:
+                await asyncio.wait([coroutine])
+            except asyncio.CancelledError:  # not by the worker, which cancels the coroutine itself
+                self.is_cancelled_by_others = True
+                coroutine.cancel()
 
     def cancel(self, why: Why) -> None:
         if self.why is None and not (self.coroutine and self.coroutine.done()):
@@ -136,7 +154,7 @@ class AsyncExecution(Execution):
     def stack(self) -> str:
         """Of the loop's thread, which it may block, and of the coroutine and what that waits for. Between the
         two looks it may begin to wait, or to go on, and be in neither: then once more."""
-        name = self.task.func.__name__
+        name = callables.name(self.task.func)
         texts = (self._stacks() for _ in range(LOOKS))
         return next((text for text in texts if f", in {name}\n" in text), self._stacks())
 
@@ -151,7 +169,7 @@ class AsyncExecution(Execution):
     async def _guarded(self) -> tuple[Any, BaseException | None]:
         """No exception leaves it: with ``SystemExit`` or ``KeyboardInterrupt`` the loop itself would end."""
         try:
-            with origins.restored(self.envelope.extra):
+            with OneProcess(self.claim), origins.restored(self.envelope.extra):
                 return await self.task.acall(*self.arguments(), **self.envelope.kwargs), None
         except BaseException as error:
             return None, error
@@ -162,10 +180,23 @@ class AsyncExecution(Execution):
             raise TaskTimedOut(told(self.limit or 0)) from error
         if self.why is not None and isinstance(error, asyncio.CancelledError):
             raise TaskInterrupted(self.why.value) from error
+        if isinstance(error, asyncio.CancelledError) and self._was_cancelled():
+            raise Retry(CANCELLED) from error
         if error is not None:
             raise error
         self.has_returned = True
         return value
+
+    def _of_others(self, error: BaseException) -> BaseException:
+        """The error, or what it is to count as if others have cancelled even what surrounds the task."""
+        this = asyncio.current_task()
+        is_theirs = isinstance(error, asyncio.CancelledError) and this is not None and this.cancelling()
+        return Retry(CANCELLED) if is_theirs and self.why is None else error
+
+    def _was_cancelled(self) -> bool:
+        """From outside, and not by the worker: by a task that cancels all that it finds, say."""
+        asked = self.coroutine.cancelling() if self.coroutine is not None else 0
+        return self.is_cancelled_by_others or asked > 0
 
 
 CURRENT: ContextVar[AsyncExecution] = ContextVar("alkstore_execution")

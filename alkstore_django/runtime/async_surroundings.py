@@ -6,17 +6,18 @@ import asyncio
 import inspect
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
-from logging import getLogger
 from typing import Any
 
 from asgiref.sync import SyncToAsync, ThreadSensitiveContext, sync_to_async
 from django.db import connections
 
+from alkstore_django.logs import get_logger
+
 from .async_execution import AsyncExecution
 from .environment import ENVIRONMENT
 from .hygiene import close_connections
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 GRACE = 5.0
 """Seconds that what a task left behind has to end, once it was cancelled."""

@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from logging import getLogger
 from typing import Any
 
 from django.db import Error, transaction
 
 from alkstore_django import atomic_claims
 from alkstore_django.exceptions import TaskInterrupted, TaskTimedOut
+from alkstore_django.logs import get_logger
 from alkstore_django.tasks import check_database
 from alkstore_django.turns import Outcome, Verdict
 
 from .atomic_runs import AtomicRuns
 from .timeouts import Interruption
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 ONE_WRITER_TIMEOUT = 2.0
 """Seconds: the timeout of an atomic task that has none, where it keeps all other writers waiting."""

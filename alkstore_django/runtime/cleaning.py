@@ -7,17 +7,17 @@ import random
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from logging import getLogger
 
 from django.db import DatabaseError, Error
 
 from alkstore_django.election import Election
+from alkstore_django.logs import get_logger
 from alkstore_django.pruning import Pass
 from alkstore_django.retention import rules
 
 from .outage import TROUBLE
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 EVERY = 300.0
 """Seconds between two passes."""

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from logging import getLogger
 
 from django.db import Error, connections
 
 from alkstore_django.hearing import Hearing, Message
+from alkstore_django.logs import get_logger
 
 from .attendant import Attendant
-from .outage import TROUBLE, Outage, tables_are_gone
+from .outage import Outage, may_pass
 from .subscriptions import Subscription
 from .wake.notices import choose
 
-logger = getLogger("alkstore_django.notifications")
+logger = get_logger("alkstore_django.notifications")
 
 
 class _Outage(Outage):
@@ -41,7 +41,7 @@ class Ear(Attendant[Subscription]):
                 self._hear(outage)
                 return
             except Error as error:
-                if not isinstance(error, TROUBLE) and not (self._has_begun and tables_are_gone(self._using)):
+                if not may_pass(error, self._using, had_tables=self._has_begun):
                     raise
                 self._refuse(error)
                 if not self._is_wanted():

@@ -8,10 +8,11 @@ import threading
 import time
 import warnings
 from contextlib import suppress
-from logging import getLogger
 from typing import Any
 
-logger = getLogger("alkstore_django.worker")
+from alkstore_django.logs import get_logger
+
+logger = get_logger("alkstore_django.worker")
 
 
 FRESH = 1.0
@@ -60,6 +61,7 @@ class _Snapshot:
     """How it is now. A look costs two microseconds: ``os.environ`` itself decodes every name and value."""
 
     def __init__(self) -> None:
+        self._object = os.environ
         self._environ: dict[Any, Any] = dict(_raw_environ())
         self._directory = _directory()
         self._filters = list(warnings.filters)
@@ -67,11 +69,15 @@ class _Snapshot:
     @property
     def is_like_now(self) -> bool:
         """As far as it can be seen without asking the system."""
-        return self._environ == _raw_environ() and self._filters == warnings.filters
+        is_same = os.environ is self._object and self._environ == _raw_environ()
+        return is_same and self._filters == warnings.filters
 
     def restore(self) -> list[str]:
         """Make it as it was; what was different, without values, which may be secret."""
         changed = []
+        if os.environ is not self._object:
+            changed.append("os.environ itself")
+            os.environ = self._object  # noqa: B003 - it is the one from before
         if self._environ != _raw_environ():
             changed.append(f"os.environ ({', '.join(sorted(self._restore_environ()))})")
         if self._directory != _directory():
@@ -99,7 +105,8 @@ class _Snapshot:
 
 
 def _raw_environ() -> dict[Any, Any]:
-    raw: dict[Any, Any] = os.environ._data  # type: ignore[attr-defined]
+    found: Any = os.environ  # perhaps a dict, which somebody has put there
+    raw: dict[Any, Any] = getattr(found, "_data", found)
     return raw
 
 

@@ -9,19 +9,20 @@ import time
 from collections.abc import Callable, Set
 from contextlib import suppress
 from contextvars import Context
-from logging import getLogger
+from functools import partial
 from typing import Any
 
-from alkstore_django.exceptions import UndecodablePayload
+from alkstore_django.logs import get_logger
 from alkstore_django.turns import Outcome, Verdict
 
 from .async_execution import CURRENT, AsyncExecution, Why
 from .async_surroundings import AsyncSurroundings, TidyExecutor
-from .execution import Assignment, crashed, undecodable
+from .attempts import crashed, ended_badly, prepared
+from .execution import Assignment
 from .pools import Pool
 from .watch import Watch
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 PARTING = 1.0
 """Seconds that cancelled coroutines have to end before the worker does."""
@@ -86,7 +87,7 @@ class EventLoop(Pool):
             context = Context()
             attempt = self._loop.create_task(self._run(assignment, context), context=context)
             self._attempts.add(attempt)
-            attempt.add_done_callback(self._attempts.discard)
+            attempt.add_done_callback(partial(self._done, assignment))
 
     async def _run(self, assignment: Assignment, context: Context) -> None:
         try:
@@ -94,27 +95,39 @@ class EventLoop(Pool):
         except KeyboardInterrupt:
             self._interrupted()
             outcome = Outcome(assignment.claim, Verdict.INTERRUPT)
+        self._report(assignment, outcome)
+
+    def _done(self, assignment: Assignment, attempt: asyncio.Task[None]) -> None:
+        """It has reported, unless a task that cancels all that it finds has cancelled it before it began."""
+        self._attempts.discard(attempt)
+        if self._running.get(assignment.claim.id) is assignment:
+            error = None if attempt.cancelled() else attempt.exception()
+            self._report(assignment, crashed(assignment.claim, "", error or asyncio.CancelledError()))
+
+    def _report(self, assignment: Assignment, outcome: Outcome) -> None:
         self.forget(assignment)
         self._finished(outcome)
         self._fill()
 
     async def _execute(self, assignment: Assignment, context: Context) -> Outcome:
-        try:
-            execution = AsyncExecution(assignment, self._watch, context)
-        except UndecodablePayload as error:
-            return undecodable(assignment.claim, error)
+        claim = assignment.claim
+        execution = prepared(claim, lambda: AsyncExecution(assignment, self._watch, context))
+        if isinstance(execution, Outcome):
+            return execution
         CURRENT.set(execution)
         self._executions[assignment.claim.key] = execution
+        outcome = None
         try:
             async with AsyncSurroundings(execution):
-                return await execution.arun()
+                outcome = await execution.arun()
         except KeyboardInterrupt:
             raise
         except BaseException as error:
-            return crashed(assignment.claim, execution.envelope, error)
+            return ended_badly(claim, execution.envelope.task, error, outcome)
         finally:
             del self._executions[assignment.claim.key]
             self._has_left_something |= execution.has_left_something
+        return outcome
 
     def _cancel(self, keys: Set[tuple[int, int]], why: Why) -> None:
         for key in keys:
@@ -125,9 +138,10 @@ class EventLoop(Pool):
 
     def _notify(self, n: int) -> None:
         if self._thread is None:
-            self._loop = asyncio.new_event_loop()
-            self._thread = threading.Thread(target=self._serve, name="alkworker-loop", daemon=True)
-            self._thread.start()
+            self._loop = self._loop or asyncio.new_event_loop()
+            thread = threading.Thread(target=self._serve, name="alkworker-loop", daemon=True)
+            thread.start()
+            self._thread = thread
         self._loop.call_soon_threadsafe(self._fill)
 
     def forget(self, assignment: Assignment) -> None:

@@ -1,4 +1,4 @@
-"""Run one claimed job, from its payload to an ``Outcome``. Touches no queue table."""
+"""The steps of one attempt, from its payload to an ``Outcome``. Touches no queue table."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from logging import getLogger
 from typing import Any
 
 from alkstore_django import alterations, handlers, origins
 from alkstore_django.contexts import Hold
-from alkstore_django.envelopes import Envelope
-from alkstore_django.exceptions import TaskInterrupted, TaskTimedOut, UndecodablePayload
-from alkstore_django.failures import from_exception, of
+from alkstore_django.exceptions import TaskInterrupted, TaskTimedOut
+from alkstore_django.failures import from_exception
 from alkstore_django.keys import kept
+from alkstore_django.logs import get_logger
 from alkstore_django.metadata import Record
 from alkstore_django.payloads import encode, normalised
 from alkstore_django.registry import find
@@ -27,12 +26,13 @@ from alkstore_django.turns import Outcome, Verdict
 from . import job_log, judging
 from .atomic_run import AtomicRun
 from .atomic_runs import AtomicRuns
+from .forks import OneProcess
 from .hygiene import CleanSurroundings, close_connections
 from .observing import Observation
 from .timeouts import Interruption, call_within, told
 from .watch import GRACE, Watch
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 STOPPED = "the worker was stopped, and the grace is over"
 
@@ -49,35 +49,10 @@ class Assignment:
     """What was saved of it before, if somebody has looked."""
     key: str | None = None
     """That of an event of an outbox."""
-
-
-def execute(assignment: Assignment, watch: Watch) -> Outcome:
-    """Run the task of a claim. Every exception but ``KeyboardInterrupt`` becomes an outcome."""
-    try:
-        execution = Execution(assignment, watch)
-    except UndecodablePayload as error:
-        return undecodable(assignment.claim, error)
-    try:
-        with CleanSurroundings(execution.envelope.task):
-            return execution.run()
-    except KeyboardInterrupt:
-        raise
-    except BaseException as error:
-        return crashed(assignment.claim, execution.envelope, error)
-
-
-def undecodable(claim: Any, error: UndecodablePayload) -> Outcome:
-    outcome = Outcome(claim, Verdict.DEAD, failure=of(UndecodablePayload, str(error)))
-    job_log.ended(outcome)
-    return outcome
-
-
-def crashed(claim: Any, envelope: Envelope, error: BaseException) -> Outcome:
-    """Not by an exception of the task, which is an outcome by now: whatever it is, the job goes on."""
-    logger.error("Job id=%s of queue=%s could not be run.", claim.id, claim.queue, exc_info=error)
-    verdict = Verdict.RETRY if claim.attempts < claim.max_attempts else Verdict.DEAD
-    delay = option(None, "backoff").delay(claim.attempts)
-    return Outcome(claim, verdict, task=envelope.task, delay=delay, failure=from_exception(error))
+    batch: int = 1
+    """How many events its outbox takes at once."""
+    companions: Sequence[Assignment] = ()
+    """Those that are delivered with it."""
 
 
 class Execution:
@@ -96,6 +71,8 @@ class Execution:
         self.thread = threading.get_ident()
         self.is_given_up = False
         """Whether its outcome is known, although its code goes on."""
+        self.companions: Sequence[Execution] = ()
+        """Those that its call is for as well."""
         self.interruption: Interruption | None = None
         """What can cut it off in the middle, beside its time; for a run that only its own code can undo."""
         self.task: Any = None
@@ -150,7 +127,7 @@ class Execution:
         try:
             self.value = normalised(value, "the return value")
             text = encode(self.value, "the return value")
-        except (TypeError, ValueError):
+        except Exception:  # also what a mapping raises while it is read
             self.has_bad_value = True
             raise
         return self.outcome(
@@ -163,7 +140,7 @@ class Execution:
         def body() -> Any:
             if self.interruption is not None:
                 self.assignment.hold.cut_off = partial(self.interruption.send, TaskInterrupted, STOPPED)
-            with origins.restored(self.envelope.extra):
+            with OneProcess(self.claim), origins.restored(self.envelope.extra):
                 return self.task.call(*self.arguments(), **self.envelope.kwargs)
 
         return call_within(self.watch, self, self.limit, body, self.interruption)

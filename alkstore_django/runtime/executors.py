@@ -10,8 +10,10 @@ from typing import Any
 from alkstore_django.turns import Outcome, Verdict
 
 from .async_execution import Why
+from .attempts import crashed, execute
+from .batches import execute_batch
 from .event_loop import EventLoop
-from .execution import Assignment, Execution, crashed, execute
+from .execution import Assignment, Execution
 from .kinds import Kind, Kinds
 from .threads import Threads
 from .wake.inbox import Inbox
@@ -47,6 +49,8 @@ class Executors:
         for assignment in assignments:
             kind = self.kind(assignment.claim)
             self.kinds.note(assignment.claim, kind)
+            if self.kinds.batches:
+                assignment.batch = self.kinds.batch(assignment.claim)
             suitable[kind].append(assignment)
         for kind, some in suitable.items():
             if some:
@@ -67,18 +71,22 @@ class Executors:
         self.loop.close()
         self.watch.close()
 
-    def _run(self, assignment: Assignment) -> Outcome | None:
+    def _run(self, assignment: Assignment) -> list[Outcome]:
         """In a thread: run the task, or leave it to the loop if it turns out to be a coroutine."""
         try:
+            if assignment.companions:
+                return Context().run(execute_batch, [assignment, *assignment.companions], self.watch)
             if self.kinds.of_claim_once_imported(assignment.claim) is Kind.ASYNC:
                 self.kinds.note(assignment.claim, Kind.ASYNC)
                 self.loop.hand_out([assignment])
-                return None
-            return Context().run(execute, assignment, self.watch)
+                return []
+            return [Context().run(execute, assignment, self.watch)]
         except KeyboardInterrupt:
             # Somebody wants the process to end, not the task to fail: put it back, and stop.
             self._interrupted()
-            return Outcome(assignment.claim, Verdict.INTERRUPT)
+            return [Outcome(each.claim, Verdict.INTERRUPT) for each in (assignment, *assignment.companions)]
+        except BaseException as error:  # the thread is to live on
+            return [crashed(each.claim, "", error) for each in (assignment, *assignment.companions)]
 
     @property
     def go_on(self) -> bool:
@@ -134,14 +142,14 @@ class Executors:
             if not execution.assignment.hold.is_locked:
                 outcome = Context().run(execution.give_up)
         except BaseException as error:
-            outcome = crashed(claim, execution.envelope, error)
+            outcome = crashed(claim, execution.envelope.task, error)
         for pool in self.pools.values():
             pool.forget(execution.assignment)
         self.finished.put(outcome)
 
     def _stick(self, execution: Execution) -> None:
         """Called by the watch."""
-        self.stuck.append(execution)
+        self.stuck += [execution, *execution.companions]
         self.finished.put(None)
 
     def _assignments(self) -> list[Assignment]:

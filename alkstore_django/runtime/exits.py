@@ -16,3 +16,10 @@ STUCK = 70
 
 RECYCLED = 75
 """What a supervised process says for ``DONE`` when another one should take its place."""
+
+MEANING = {
+    FAILED: "running tasks were interrupted",
+    CHANGED: "its code has changed",
+    STUCK: "a task can be neither timed out nor interrupted, and holds a thread",
+    RECYCLED: "another one should take its place",
+}

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import os
 from contextlib import suppress
-from logging import getLogger
 from pathlib import Path
 from typing import Any
 
-logger = getLogger("alkstore_django.worker")
+from alkstore_django.logs import get_logger
+
+logger = get_logger("alkstore_django.worker")
 
 
 class HealthFile:

@@ -6,16 +6,17 @@ import math
 import threading
 import time
 from contextlib import AbstractContextManager, suppress
-from logging import getLogger
 from typing import Any
 
 from django.core.cache import caches
 from django.db import Error, connections
 
+from alkstore_django.logs import get_logger
+
 from .environment import ENVIRONMENT
 from .lines import has_another_file
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 
 def check_kept_connections() -> None:

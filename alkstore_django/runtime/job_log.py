@@ -9,9 +9,10 @@ import logging
 from typing import Any
 
 from alkstore_django.envelopes import task_name
+from alkstore_django.logs import get_logger
 from alkstore_django.turns import Outcome, Verdict
 
-logger = logging.getLogger("alkstore_django.jobs")
+logger = get_logger("alkstore_django.jobs")
 
 _LEVELS = {
     Verdict.ACK: logging.INFO,

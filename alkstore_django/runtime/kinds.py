@@ -7,9 +7,7 @@ from contextlib import suppress
 from enum import Enum
 from typing import Any
 
-from asgiref.sync import iscoroutinefunction
-
-from alkstore_django import handlers, registry
+from alkstore_django import callables, handlers, registry
 from alkstore_django.envelopes import ENVELOPE, task_name
 from alkstore_django.exceptions import UnknownTask
 from alkstore_django.tasks import stored_name
@@ -33,7 +31,9 @@ class Kind(Enum):
 
 
 def of_task(task: Any) -> Kind:
-    return Kind.ASYNC if iscoroutinefunction(task.func) else Kind.SYNC
+    """What takes several at once is called in a thread, also if it is a coroutine function."""
+    is_async = callables.is_coroutine(task.func) and getattr(task, "batch", None) is None
+    return Kind.ASYNC if is_async else Kind.SYNC
 
 
 class Kinds:
@@ -46,6 +46,8 @@ class Kinds:
         self._of_queues: dict[str, set[Kind]] = {}
         self._seen: dict[str, set[Kind]] = {}
         self._coroutine_share: dict[str, float] = {}
+        self.batches: dict[str, int] = {}
+        """How many events the outboxes of queues take at once, where those get lists."""
 
     def of_claim(self, claim: Any) -> Kind:
         """By what is imported so far: an unknown task is one for a thread, which may import it."""
@@ -75,6 +77,10 @@ class Kinds:
         """Of the latest jobs of a queue, from 0 to 1."""
         return self._coroutine_share.get(queue, 0.0)
 
+    def batch(self, claim: Any) -> int:
+        """With how many a claim may be delivered at most: with none once that has failed."""
+        return self.batches.get(claim.queue, 1) if claim.attempts == 1 < claim.max_attempts else 1
+
     def of_queue(self, queue: str) -> set[Kind]:
         """The kinds of the tasks that are declared for a queue, or that it had already."""
         self._look()
@@ -90,6 +96,7 @@ class Kinds:
             of_queues.setdefault(task.queue_name, set()).add(of_task(task))
         self._coroutines = frozenset(stored_name(each) for each in tasks if of_task(each) is Kind.ASYNC)
         self._handled = frozenset(each.queue_name for each in found)
+        self.batches = {each.queue_name: each.batch for each in found if each.batch}
         self._of_queues = of_queues
         self._version = version
 

@@ -6,15 +6,15 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from logging import getLogger
 from typing import Any
 
 from alkstore_django import turns
+from alkstore_django.logs import get_logger
 
 from .lookout import Lookout
 from .plan import Plan
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 BATCH = 500
 """Lapsed jobs without a future that one transaction buries."""

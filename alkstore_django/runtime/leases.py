@@ -6,12 +6,14 @@ import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from logging import getLogger
 from typing import Any
 
+from alkstore_django.logs import get_logger
 from alkstore_django.signals import claim_lost
 
-logger = getLogger("alkstore_django.worker")
+from .telling import tell
+
+logger = get_logger("alkstore_django.worker")
 
 
 @dataclass(slots=True)
@@ -70,7 +72,7 @@ class Leases:
                     claim.attempts,
                 )
                 told = {"job_id": claim.id, "queue": claim.queue, "attempt": claim.attempts}
-                claim_lost.send_robust(sender=None, worker_id=self._worker_id, **told)
+                tell(claim_lost.send_robust, sender=None, worker_id=self._worker_id, **told)
 
     def of(self, keys: Iterable[tuple[int, int]]) -> list[Any]:
         """The claims held of these."""

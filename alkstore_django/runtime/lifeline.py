@@ -1,7 +1,7 @@
 """What a supervisor and its process have to say to each other, and how each notices that the other is gone.
 
 The process has one end of a pipe as its standard input. The supervisor writes how prompt the stop
-shall be (``shutdown``); the process, that its work begins; the end of the file says that the other
+shall be (``shutdown``); the process, that its work begins and ends; the end of the file says that the other
 one has ended. Signals would not do: those of a terminal or of a service manager reach all processes
 by themselves, and the supervisor's would count as the second one.
 """
@@ -19,7 +19,9 @@ from .shutdown import GRACEFUL
 NUMBER = "ALKWORKER_NUMBER"
 """The variable that says to a process that it is supervised, and which one it is."""
 
-BEGUN = b"!"
+BEGUN, ENDED = b"!", b"."
+"""What a process says: that its work begins, and that it ends in order. An exit code of 0 does not say so: a
+task can end its process with one, too."""
 
 
 def pair() -> tuple[int, int]:
@@ -54,6 +56,10 @@ class Lifeline:
     def say_begun(self) -> None:
         with suppress(OSError):  # there is nobody any more, which the listener will notice
             os.write(self._pipe, BEGUN)
+
+    def say_ended(self) -> None:
+        with suppress(OSError):
+            os.write(self._pipe, ENDED)
 
     def follow(self, stop: Callable[[int], None]) -> None:
         """From now on, call ``stop`` with how often a stop was asked for, in a thread of its own."""

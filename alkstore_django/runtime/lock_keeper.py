@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import threading
 from contextlib import suppress
-from logging import getLogger
 from queue import Empty, SimpleQueue
 
 from django.db import Error, connections, transaction
 
 from alkstore_django.held_locks import HeldLock
+from alkstore_django.logs import get_logger
 
-logger = getLogger("alkstore_django.locks")
+logger = get_logger("alkstore_django.locks")
 
 PARTING = 1.0
 """Seconds to wait for the end of a keeper: what comes next may want its connection gone."""
@@ -79,7 +79,7 @@ class Keeper:
 
     def _pause(self) -> float:
         third = self._held.seconds_left / 3
-        return min(AGAIN, third) if self._has_failed else third
+        return min(AGAIN if self._has_failed else threading.TIMEOUT_MAX, third)
 
     def _is_stopped_within(self, seconds: float) -> bool:
         try:

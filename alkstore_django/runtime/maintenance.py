@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from logging import getLogger
 
 from alkstore_django import event_lines, sweeps
+from alkstore_django.logs import get_logger
 
 from .plan import Plan
 from .relays import skipping
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 SHARE = 50
 """A chore that took t seconds rests for at least ``SHARE`` * t: it never takes more than 2 % of the time,

@@ -28,7 +28,7 @@ from alkstore_django.handlers import Handler
 from alkstore_django.observers import backend_class, is_observed
 from alkstore_django.signals import task_retried
 
-logger = logging.getLogger("alkstore_django.worker")
+from .telling import tell
 
 
 class Observation:
@@ -98,11 +98,7 @@ class Observation:
 
     def _send(self, signal: Any, **extra: Any) -> None:
         """Send with the backend class as sender; what a receiver raises is logged, and nothing else."""
-        sender = backend_class(self.result.backend)
-        try:
-            self._dispatch(signal, sender=sender, task_result=self.result, **extra)
-        except SystemExit:
-            logger.exception("A receiver of a task signal wanted to exit; the task goes on.")
+        self._dispatch(signal, sender=backend_class(self.result.backend), task_result=self.result, **extra)
 
     def _dispatch(self, signal: Any, **named: Any) -> None:
-        signal.send_robust(**named)
+        tell(signal.send_robust, **named)

@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import random
 import time
-from logging import getLogger
 
-from django.db import InterfaceError, InternalError, OperationalError, connections
+from django.db import DatabaseError, InterfaceError, InternalError, OperationalError
 
-from alkstore_django.health import missing_tables
+from alkstore_django.exceptions import TablesMissing
+from alkstore_django.health import lacks_something
+from alkstore_django.logs import get_logger
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 TROUBLE = (OperationalError, InterfaceError, InternalError)
 """Errors that may go away by themselves: server down, connection cut, file locked, disk full; the last
 is what PostgreSQL says while a failover has left us with a read-only server."""
 
 
-def tables_are_gone(using: str) -> bool:
-    """Whether the tables of a database that had them are not there, as while a backup is restored."""
-    try:
-        connections[using].close()
-        return bool(missing_tables(using))
-    except TROUBLE:
+def may_pass(error: BaseException, using: str, *, had_tables: bool) -> bool:
+    """Whether the error may go away by itself. A database that had our tables is to have them again: it is
+    being restored. A second look would not tell: by then they may be back."""
+    if isinstance(error, TROUBLE):
         return True
+    if not had_tables:
+        return False
+    return isinstance(error, TablesMissing) or (
+        isinstance(error, DatabaseError) and lacks_something(using, error)
+    )
 
 
 class Outage:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from logging import getLogger
 
+from alkstore_django.logs import get_logger
 from alkstore_django.pauses import paused
 
 from .plan import Plan
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 EVERY = 0.5
 """Seconds between two looks, so that a pause is in force within a second."""

@@ -10,15 +10,15 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from logging import getLogger
 
 from alkstore_django.backoff import Backoff
+from alkstore_django.logs import get_logger
 
 from .exits import DONE, FAILED, RECYCLED, STUCK
-from .lifeline import BEGUN, NUMBER, pair
+from .lifeline import BEGUN, ENDED, NUMBER, pair
 from .shutdown import GRACEFUL, SIGNALS
 
-logger = getLogger("alkstore_django.supervisor")
+logger = get_logger("alkstore_django.supervisor")
 
 HEALTHY = 60.0
 """Seconds after which a crash has nothing to do with the one before."""
@@ -49,7 +49,7 @@ class Place:
         self._changed = changed
         self._process: subprocess.Popen[bytes] | None = None
         self._lifeline = -1
-        self._has_begun = False
+        self._has_begun = self._has_said_end = self._is_over = False
         self._started = 0.0
         self._crashes = 0
         self._requests = 0
@@ -73,7 +73,7 @@ class Place:
     def start(self) -> None:
         """Start a new interpreter. It inherits nothing but standard output and error."""
         self.start_at, self._started, self._requests = math.inf, time.monotonic(), 0
-        self._has_begun = False
+        self._has_begun = self._has_said_end = self._is_over = False
         environment = {**os.environ, NUMBER: str(self.number)}
         ours, theirs = pair()
         try:
@@ -110,15 +110,16 @@ class Place:
         could not begin never will: it is the last.
         """
         process = self._process
-        if process is None or process.returncode is None:
+        if process is None or not self._is_over:
             return
         self._process, self.code, self.kill_at = None, process.returncode, math.inf
         os.close(self._lifeline)
         if self._is_closed:
             return
-        if self._requests or self.code in (RECYCLED, STUCK) or (endless and self.code == DONE):
+        is_done = self.code == DONE and (self._has_said_end or os.name == "nt")
+        if self._requests or self.code in (RECYCLED, STUCK) or (endless and is_done):
             self._crashes, self.start_at = 0, time.monotonic()
-        elif endless or not (self.code == DONE or (self.code == FAILED and not self._has_begun)):
+        elif endless or not (is_done or (self.code == FAILED and not self._has_begun)):
             self._crash(f"process {process.pid} {_in_words(self.code)}")
 
     def _ask(self, requests: int) -> None:
@@ -140,11 +141,19 @@ class Place:
         )
 
     def _watch(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
+        said = b""
         with suppress(OSError):  # it has ended in the middle of something; Windows: it cannot say it
-            if os.read(lifeline, 1) == BEGUN:
+            said = os.read(lifeline, 1)
+            if said == BEGUN:
                 self._has_begun = True
                 self._changed(self)
         process.wait()
+        if os.name != "nt":
+            with suppress(OSError):  # it has said nothing; what it has started may have the pipe, and go on
+                os.set_blocking(lifeline, False)
+                said += os.read(lifeline, 1)
+        self._has_said_end = ENDED in said
+        self._is_over = True
         self._changed(self)
 
 

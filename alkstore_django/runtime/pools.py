@@ -35,7 +35,11 @@ class Pool:
             if not self._waiting:
                 self._moved = time.monotonic()
             self._waiting.extend(assignments)
-            self._notify(len(assignments))
+            try:
+                self._notify(len(assignments))
+            except BaseException:  # there is nobody who would run them
+                self._waiting = deque(each for each in self._waiting if each not in assignments)
+                raise
 
     def take_back(self, claims: Iterable[Any] | None = None) -> list[Any]:
         """The claims (of ``claims``) that have not started; none will."""
@@ -53,9 +57,10 @@ class Pool:
             return list(self._running.values())
 
     def held(self) -> int:
-        """How many wait or run."""
+        """How many wait or run; what runs together is one."""
         with self._ready:
-            return len(self._waiting) + len(self._running)
+            together = sum(len(each.companions) for each in self._running.values())
+            return len(self._waiting) + len(self._running) - together
 
     def waiting(self) -> int:
         """How many wait."""
@@ -81,8 +86,23 @@ class Pool:
                 return assignment
         return None
 
+    def _add_companions(self, assignment: Assignment) -> None:
+        """Of those that wait: for the same outbox, and likewise for the first time (the lock is held)."""
+        queue, most = assignment.claim.queue, assignment.batch - 1
+        suitable = [
+            each
+            for each in self._waiting
+            if each.batch > 1 and each.claim.queue == queue and each.claim.id not in self._running
+        ]
+        assignment.companions = suitable[:most]
+        for each in assignment.companions:
+            self._waiting.remove(each)
+            self._running[each.claim.id] = each
+
     def forget(self, assignment: Assignment) -> None:
-        """It does not count as running any more."""
+        """It does not count as running any more, nor does what ran with it."""
         with self._ready:
             if self._running.get(assignment.claim.id) is assignment:
                 del self._running[assignment.claim.id]
+                for each in assignment.companions:
+                    self._running.pop(each.claim.id, None)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from logging import getLogger
 
 from django.db import DatabaseError, Error, connections
 
 from alkstore_django import pauses, workers
+from alkstore_django.logs import get_logger
 
 from .health_file import HealthFile
 from .options import Options
 from .outage import TROUBLE
 from .plan import Plan
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 EVERY = 10.0
 """Seconds between two heartbeats."""

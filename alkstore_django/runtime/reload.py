@@ -14,16 +14,17 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from logging import getLogger
 from types import FrameType
 
 from django.apps import apps
 from django.utils import autoreload
 
-from .exits import CHANGED, DONE, FAILED, STUCK
-from .shutdown import GRACEFUL, HANGUP, SIGNALS
+from alkstore_django.logs import get_logger
 
-logger = getLogger("alkstore_django.supervisor")
+from .exits import CHANGED, DONE, FAILED, STUCK
+from .shutdown import GRACEFUL, HANGUP, SIGNALS, hear_of_children
+
+logger = get_logger("alkstore_django.supervisor")
 
 PARENT = "ALKWORKER_RELOADED_BY"
 """The variable that says to a process who starts it again."""
@@ -43,6 +44,7 @@ class Reloader:
 
     def run(self) -> int:
         """Returns the exit code of the last worker; 1 for one that a signal has ended."""
+        hear_of_children()
         for number in (*SIGNALS, HANGUP):
             if number is not None:
                 signal.signal(number, self._received)

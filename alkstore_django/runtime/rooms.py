@@ -118,8 +118,9 @@ class Rooms:
         return min((end - now for end in self._closed.values() if end > now), default=math.inf)
 
     def learn(self, outcomes: Sequence[Outcome]) -> None:
-        kind = self._executors.kind
-        self._prefetch.learn([outcome for outcome in outcomes if kind(outcome.claim) is Kind.SYNC])
+        kind, batches = self._executors.kind, self._executors.kinds.batches
+        alone = (outcome for outcome in outcomes if outcome.claim.queue not in batches)
+        self._prefetch.learn([outcome for outcome in alone if kind(outcome.claim) is Kind.SYNC])
 
     def _by_turn(self) -> tuple[Kind, Kind]:
         return (Kind.ASYNC, Kind.SYNC) if self._last is Kind.SYNC else (Kind.SYNC, Kind.ASYNC)
@@ -129,7 +130,8 @@ class Rooms:
         if not full:
             share = self._executors.kinds.coroutine_share(queue)
             shares = {Kind.SYNC: 1 - share, Kind.ASYNC: share} if len(kinds) > 1 else dict.fromkeys(kinds, 1)
-            return max(1, int(min(free[kind] / max(shares[kind], 0.01) for kind in kinds)))
+            n = max(1, int(min(free[kind] / max(shares[kind], 0.01) for kind in kinds)))
+            return max(n, self._executors.kinds.batches.get(queue, 1))
         if len(full) == len(kinds) or time.monotonic() < self._closed[full[0]]:
             return 0
         return LOOKAHEAD - self._executors.pools[full[0]].waiting()

@@ -5,21 +5,21 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from logging import getLogger
 from queue import Empty, SimpleQueue
 
-from django.db import Error, ProgrammingError, connections
+from django.db import Error, connections
 
 from alkstore_django import firing, schedules
 from alkstore_django.exceptions import TablesMissing
 from alkstore_django.health import require_tables
 from alkstore_django.leadership import Leadership
+from alkstore_django.logs import get_logger
 
 from .lines import Line
 from .options import new_worker_id
-from .outage import TROUBLE, Outage, tables_are_gone
+from .outage import Outage, may_pass
 
-logger = getLogger("alkstore_django.scheduler")
+logger = get_logger("alkstore_django.scheduler")
 
 INTERVAL = 4.0
 """Seconds after which it looks for what others have changed, and whether the leader has gone. It never
@@ -38,7 +38,8 @@ AFTER_BUG = 5.0
 class Scheduler:
     """Runs in the thread that calls ``run``, on that thread's connection.
 
-    ``begun`` is called when the database has answered and the declared schedules are written.
+    ``begun`` is called when the database has answered and the declared schedules are written. With
+    ``had_tables`` the database is known to be migrated: it waits for tables that are not there.
     """
 
     def __init__(
@@ -47,12 +48,14 @@ class Scheduler:
         interval: float = INTERVAL,
         begun: Callable[[], None] = lambda: None,
         outage: Outage | None = None,
+        had_tables: bool = False,
     ) -> None:
         self.using = using
         self.interval = interval
         self.leadership = Leadership(using, new_worker_id())
         self.outage = outage or Outage()
         self._begun = begun
+        self._had_tables = had_tables
         self._line = Line(using)
         self._mail: SimpleQueue[None] = SimpleQueue()  # its put may interrupt itself, in a signal handler
         self._is_stopped = False
@@ -66,8 +69,8 @@ class Scheduler:
         self._mail.put(None)
 
     def run(self) -> None:
-        """Until it is stopped. Waits for a database that is away. Raises ``TablesMissing`` for one that was
-        not migrated; other errors of a pass are logged, and do not end it."""
+        """Until it is stopped. Waits for a database that is away. Raises ``TablesMissing`` for one that is
+        not migrated when it begins; other errors of a pass are logged, and do not end it."""
         try:
             while not self._is_stopped:
                 wait = self._pass_or_wait()
@@ -88,14 +91,12 @@ class Scheduler:
             wait = self._pass()
             self.outage.over()
             return wait
-        except (*TROUBLE, ProgrammingError) as error:
-            if not isinstance(error, TROUBLE) and not tables_are_gone(self.using):
-                return self._complain()
-            self.leadership.forget()
-            return self.outage.wait_after(error)
-        except TablesMissing:
-            raise
-        except Exception:
+        except Exception as error:
+            if may_pass(error, self.using, had_tables=self._had_tables or self._has_begun):
+                self.leadership.forget()
+                return self.outage.wait_after(error)
+            if isinstance(error, TablesMissing):
+                raise
             return self._complain()
 
     def _begin(self) -> None:
@@ -168,8 +169,8 @@ class SchedulerThread:
     """A scheduler beside the work of a process."""
 
     def __init__(self, using: str) -> None:
-        self._scheduler = Scheduler(using, outage=QuietOutage())
-        self._thread = threading.Thread(target=self._run, name="alkworker-scheduler", daemon=True)
+        self._scheduler = Scheduler(using, outage=QuietOutage(), had_tables=True)
+        self._thread = threading.Thread(target=self._scheduler.run, name="alkworker-scheduler", daemon=True)
 
     def start(self) -> None:
         self._thread.start()
@@ -183,9 +184,3 @@ class SchedulerThread:
         self.stop()
         if self._thread.is_alive() and is_reachable:
             self._thread.join(PATIENCE)
-
-    def _run(self) -> None:
-        try:
-            self._scheduler.run()
-        except TablesMissing as error:
-            logger.error("The scheduler ends: %s", error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import threading
 import time
@@ -14,6 +15,17 @@ GRACEFUL, PROMPT = 1, 2
 
 SIGNALS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGQUIT") if hasattr(signal, name))
 HANGUP = getattr(signal, "SIGHUP", None)
+
+
+_entered: list[Shutdown] = []
+
+
+def hear_of_children() -> None:
+    """Whoever has started us may ignore the end of children, and ``exec`` passes that on: then the system
+    keeps no exit codes."""
+    number = getattr(signal, "SIGCHLD", None)
+    if number is not None and signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.SIG_DFL)
 
 
 class Shutdown:
@@ -62,6 +74,7 @@ class Shutdown:
     def __enter__(self) -> Shutdown:
         # Only the main thread may set handlers; a worker run in another (tests) is stopped by request().
         if threading.current_thread() is threading.main_thread():
+            _entered.append(self)
             for number in SIGNALS:
                 self._previous[number] = signal.signal(number, self._received)
             if HANGUP is not None and signal.getsignal(HANGUP) is not signal.SIG_IGN:  # nohup ignores it
@@ -69,6 +82,12 @@ class Shutdown:
         return self
 
     def __exit__(self, *exc_info: object) -> None:
+        self.let_go()
+        if self in _entered:
+            _entered.remove(self)
+
+    def let_go(self) -> None:
+        """Signals do again what they did before."""
         for number, handler in self._previous.items():
             signal.signal(number, handler)
 
@@ -77,3 +96,29 @@ class Shutdown:
             self._hang_up()
         else:
             self.request()
+
+
+_OURS = [*SIGNALS, *([] if HANGUP is None else [HANGUP])]
+_forking = threading.local()
+
+
+def _before_fork() -> None:
+    """What is sent to the child before it has let go of our handlers waits until it has."""
+    if _entered:
+        _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _OURS)
+
+
+def _after_fork() -> None:
+    if (mask := _forking.__dict__.pop("mask", None)) is not None:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
+
+def _after_fork_in_child() -> None:
+    """What a task forks is no worker: a signal that ends processes is to end it (``Process.terminate``)."""
+    for each in reversed(_entered):
+        each.let_go()
+    _after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child)

@@ -13,14 +13,15 @@ import time
 from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
-from logging import getLogger
 from queue import Empty, SimpleQueue
+
+from alkstore_django.logs import get_logger
 
 from .exits import DONE, FAILED
 from .place import Place
-from .shutdown import Shutdown
+from .shutdown import Shutdown, hear_of_children
 
-logger = getLogger("alkstore_django.supervisor")
+logger = get_logger("alkstore_django.supervisor")
 
 
 class Supervisor:
@@ -45,6 +46,7 @@ class Supervisor:
     def run(self) -> int:
         """Returns the exit code: 0, or 1 if a process ended badly and no other took its place."""
         logger.info("The supervisor starts %s workers.", len(self._places))
+        hear_of_children()
         with self._shutdown:
             while not all(place.is_empty for place in self._places):
                 self._look_after()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from alkstore_django.turns import Outcome
@@ -20,7 +20,7 @@ class Finished(Protocol):
 
 
 class Threads(Pool):
-    """``size`` threads. ``run`` raises nothing; it answers ``None`` for what another pool runs.
+    """``size`` threads. ``run`` raises nothing; it has no answer for what another pool runs.
 
     Short tasks come in chunks. Their outcomes gather until half of a chunk has begun, for as long as the
     clerk lets them: if it were told of each it would take the interpreter from the tasks that follow.
@@ -29,7 +29,7 @@ class Threads(Pool):
     def __init__(
         self,
         size: int,
-        run: Callable[[Assignment], Outcome | None],
+        run: Callable[[Assignment], Sequence[Outcome]],
         finished: Finished,
     ) -> None:
         super().__init__(size)
@@ -65,10 +65,11 @@ class Threads(Pool):
     def _work(self) -> None:
         try:
             while (assignment := self._next()) is not None:
-                outcome = self._run(assignment)
+                outcomes = self._run(assignment)
                 self.forget(assignment)
-                if outcome is not None:
-                    self._finished(outcome, gently=self.gathers and len(self._waiting) > self._enough)
+                for outcome in outcomes:
+                    gather = self.gathers and len(self._waiting) > self._enough
+                    self._finished(outcome, gently=gather or outcome is not outcomes[-1])
         finally:
             close_connections()
 
@@ -78,4 +79,6 @@ class Threads(Pool):
                 if self._closed:
                     return None
                 self._ready.wait()
+            if assignment.batch > 1:
+                self._add_companions(assignment)
             return assignment

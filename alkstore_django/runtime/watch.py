@@ -42,12 +42,13 @@ class Watch:
 
     def set(self, alarm: Alarm) -> None:
         with self._changed:
-            self._alarms.add(alarm)
             if self._thread is None:
-                self._thread = threading.Thread(target=self._keep, name="alkworker-watch", daemon=True)
-                self._thread.start()
+                thread = threading.Thread(target=self._keep, name="alkworker-watch", daemon=True)
+                thread.start()  # which fails where there are too many: the next one tries again
+                self._thread = thread
             elif alarm.due < self._next:
                 self._changed.notify()
+            self._alarms.add(alarm)
 
     def stop(self, alarm: Alarm) -> None:
         with self._changed:

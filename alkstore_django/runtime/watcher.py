@@ -5,14 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from contextlib import contextmanager, suppress
-from logging import getLogger
 
 from alkstore_django import looks
+from alkstore_django.logs import get_logger
 
 from .attendant import Attendant, attend
 from .wake.ends import choose
 
-logger = getLogger("alkstore_django.waiting")
+logger = get_logger("alkstore_django.waiting")
 
 
 class Waiter:

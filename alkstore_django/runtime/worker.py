@@ -11,12 +11,12 @@ import random
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from logging import getLogger
 
 from django.db import ProgrammingError, connections
 
 from alkstore_django.exceptions import TablesMissing
 from alkstore_django.health import require_tables
+from alkstore_django.logs import get_logger
 
 from . import exits
 from .atomic_runs import PATIENCE
@@ -24,14 +24,14 @@ from .clerk import Clerk
 from .executors import Executors
 from .lines import Line
 from .options import Options
-from .outage import TROUBLE, Outage, tables_are_gone
+from .outage import TROUBLE, Outage, may_pass
 from .recycling import Recycling
 from .scheduler import SchedulerThread
 from .shutdown import Shutdown
 from .wake.choice import choose
 from .wake.polling import Polling
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 
 SWITCH = 0.0005
@@ -134,7 +134,7 @@ class Worker:
             self.outage.over()
             return self._next_deadline()
         except (*TROUBLE, ProgrammingError, TablesMissing) as error:
-            if not isinstance(error, TROUBLE) and not (self._has_begun and tables_are_gone(self.using)):
+            if not may_pass(error, self.using, had_tables=self._has_begun):
                 raise
             return min(self.outage.wait_after(error), self._stop_deadline())
 

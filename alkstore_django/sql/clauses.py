@@ -115,9 +115,13 @@ class Clauses:
     refused_codes: frozenset[Any] = frozenset()
     """Error codes, beside data and integrity errors, by which the database refuses a value for good."""
 
+    unready_codes: frozenset[Any] = frozenset()
+    """Error codes, beside operational errors, of a database that lacks tables, columns or rights, as while a
+    backup is restored."""
+
     @property
     def microseconds(self) -> str:
-        """The database's clock in Unix microseconds."""
+        """The database's clock in Unix microseconds. The parameter ``microseconds`` is our own."""
         return f"CAST({self.precise_now} * 1000000 AS {self.integer})"
 
     def opening_for(self, connection: Any) -> str | None:

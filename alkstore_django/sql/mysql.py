@@ -29,6 +29,9 @@ class MySQLDialect(Dialect):
     refused_codes = frozenset({1153, 1366})
     """A packet too large, and characters that the column's character set does not have."""
 
+    unready_codes = frozenset({1146})
+    """No such table. No such column, index or right is an operational error to the driver."""
+
     def opening_for(self, connection: Any) -> str | None:
         # A claim under REPEATABLE READ also locks the gaps between the rows that it passes: enqueues
         # wait for it, and twelve processes deadlock faster than they can try again.

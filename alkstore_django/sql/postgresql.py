@@ -55,6 +55,8 @@ class PostgreSQLDialect(PostgreSQLTurn, Dialect):
     impatience = "SET LOCAL lock_timeout = '1s'"
     lock_codes = frozenset({"55P03"})
     refused_codes = frozenset({"54000"})  # a value of a gigabyte
+    unready_codes = frozenset({"42P01", "42703", "42P10", "42501", "3F000"})
+    """No such table, column, unique index; no right to it; no such schema."""
 
     def error_code(self, error: BaseException) -> Any:
         return getattr(error.__cause__, "sqlstate", None)

@@ -11,10 +11,10 @@ from django.utils import timezone, translation
 
 from alkstore_django import pauses, served, sweeps, turns
 from alkstore_django.contexts import Hold
-from alkstore_django.exceptions import UndecodablePayload
 from alkstore_django.models import Claim, Job
 from alkstore_django.models.base import in_transaction
-from alkstore_django.runtime.execution import Assignment, crashed, undecodable
+from alkstore_django.runtime.attempts import crashed, prepared
+from alkstore_django.runtime.execution import Assignment, Execution
 from alkstore_django.runtime.kinds import Kind, Kinds
 from alkstore_django.runtime.leases import Leases
 from alkstore_django.runtime.options import new_worker_id
@@ -116,20 +116,22 @@ class InlineWorker:
 
     def _execute(self, assignment: Assignment) -> tuple[Outcome, Any]:
         is_async = self._kinds.of_claim_once_imported(assignment.claim) is Kind.ASYNC
-        try:
+
+        def make() -> Execution:
             if is_async:
-                execution: Any = InlineAsyncExecution(assignment, self._watch, _context())
-            else:
-                execution = InlineExecution(assignment, self._watch)
-        except UndecodablePayload as error:
-            return undecodable(assignment.claim, error), error
+                return InlineAsyncExecution(assignment, self._watch, _context())
+            return InlineExecution(assignment, self._watch)
+
+        execution: Any = prepared(assignment.claim, make)
+        if isinstance(execution, Outcome):
+            return execution, None
         try:
             return (_run_coroutine(execution) if is_async else execution.run()), execution
         except KeyboardInterrupt:
             raise
         except BaseException as error:
             execution.error = error
-            return crashed(assignment.claim, execution.envelope, error), execution
+            return crashed(assignment.claim, execution.envelope.task, error), execution
 
     def _settle(self, outcome: Outcome) -> bool:
         """Whether the claim was still held."""

@@ -34,6 +34,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "alkstore_django",
     "shop",
+    "warehouse",
 ]
 TASKS = {
     "default": {
@@ -55,6 +56,10 @@ if django.VERSION >= (6, 1):
 else:
     EMAIL_BACKEND = "shop.mailer.EmailBackend"
     EMAIL_FILE_PATH = MAIL_DIR
+
+# Where the shop sends its events, and what they are signed with: its own runserver has the warehouse, too.
+WAREHOUSE_URL = os.environ.get("ALKSTORE_WAREHOUSE_URL") or "http://127.0.0.1:8000/warehouse/hooks/"
+WAREHOUSE_SECRET = "whsec_bm90IGEgc2VjcmV0OiB0aGlzIHNob3Agc2VsbHMgbm90aGluZw=="
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -8,5 +8,6 @@ from django.views.generic import RedirectView
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("favicon.ico", RedirectView.as_view(url=static("shop/leaf.svg"))),
+    path("warehouse/", include("warehouse.urls")),
     path("", include("shop.urls")),
 ]

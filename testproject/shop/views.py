@@ -10,6 +10,7 @@ from django.views.decorators.http import require_safe
 from .checkout import SoldOut, place
 from .forms import OrderForm
 from .models import Order
+from .parcels import parcel_of, parcels_of
 from .receipts import receipt_of
 
 
@@ -27,11 +28,13 @@ def counter(request: HttpRequest) -> HttpResponse:
 @require_safe
 def orders(request: HttpRequest) -> HttpResponse:
     page = Paginator(Order.objects.select_related("product"), 25).get_page(request.GET.get("page"))
-    found = [(order, receipt_of(order)) for order in page]
+    parcels = parcels_of(page)
+    found = [(order, receipt_of(order), parcels.get(order.pk)) for order in page]
     return render(request, "shop/orders.html", {"page": page, "orders": found})
 
 
 @require_safe
 def order(request: HttpRequest, pk: int) -> HttpResponse:
     found = get_object_or_404(Order.objects.select_related("product"), pk=pk)
-    return render(request, "shop/order.html", {"order": found, "receipt": receipt_of(found)})
+    context = {"order": found, "receipt": receipt_of(found), "parcel": parcel_of(found)}
+    return render(request, "shop/order.html", context)

@@ -111,7 +111,11 @@ class Racer:
     def requeue(self) -> list[int]:
         ids = [int(text) for text in self.argument.split(",")]
         self.random.shuffle(ids)
-        return [job_id for job_id in ids if self.queue.requeue([job_id])]
+        requeued: list[int] = []
+        for job_id in ids:
+            requeued += [job_id] * bool(self.queue.requeue([job_id]))
+            time.sleep(0.002)  # an SQLite file is had by whoever asks first: let others ask
+        return requeued
 
     def fail(self) -> list[int]:
         """Claim jobs that are about to expire, and fail them."""

@@ -514,6 +514,8 @@ def test_progress_on_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
         (["--since", "1h", "--until", "2h", "--noinput"], "since must lie before until"),
         (["--error", "", "--noinput"], "error must not be empty"),
         (["--queue", "", "--noinput"], "queue must not be an empty name"),
+        (["--queue", "\udcff", "--noinput"], "has characters that no name has"),
+        (["--task", "a\0b", "--noinput"], "has characters that no name has"),
         (["--all", "--limit", 0], "is not from 1"),
         (["--all", "--rate", "0"], "is not a rate"),
         (["--all", "--rate", "-5/s"], "expected one argument|is not a rate"),

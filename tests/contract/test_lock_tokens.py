@@ -63,6 +63,16 @@ def test_a_rollback_takes_it_back_and_it_does_not_come_again() -> None:
     assert token() > undone.token
 
 
+def test_rollbacks_in_one_moment() -> None:
+    """Quicker than the clock of SQLite, which counts milliseconds."""
+    tokens = []
+    for _ in range(50):
+        with transaction.atomic():
+            tokens.append(lock("l").acquire().token)
+            transaction.set_rollback(True)
+    assert tokens == sorted({*tokens}) and len(tokens) == 50
+
+
 def test_a_clock_that_was_ahead() -> None:
     ahead = 2**52
     LockToken.objects.create(name="l", token=ahead)

@@ -34,6 +34,35 @@ class TestInTransactions:
             assert held.renew(100) and held.release()
         assert locks.holder("l") is None
 
+    def test_a_rolled_back_acquisition_is_lost_before_anybody_asks(self) -> None:
+        with transaction.atomic():
+            with pytest.raises(LockHeld), transaction.atomic():
+                inner = lock("inner", ttl=60).acquire()
+                assert not inner.lost
+                raise LockHeld("inner")
+            outer = lock("outer", ttl=60).acquire()
+            assert inner.lost and not outer.lost and inner.seconds_left == 0
+            transaction.set_rollback(True)
+        assert outer.lost and "lost" in repr(outer)
+        assert not outer.release() and outer.lost
+
+    def test_a_rolled_back_renewal_leaves_what_was_before(self) -> None:
+        held = lock("l", ttl=30).acquire()
+        before = held.expires_at
+        with transaction.atomic():
+            assert held.renew(1_000) and held.seconds_left > 900
+            with transaction.atomic():
+                assert held.renew(5_000) and held.seconds_left > 4_000
+                transaction.set_rollback(True)
+            assert 900 < held.seconds_left < 1_001
+            transaction.set_rollback(True)
+        assert held.expires_at == before and 0 < held.seconds_left <= 30 and not held.lost
+        with transaction.atomic():
+            assert held.renew(1_000)
+        assert held.seconds_left > 900
+        assert held.renew(30) and held.seconds_left <= 30
+        assert held.release()
+
     def test_a_refusal_leaves_the_transaction_as_it_was(self) -> None:
         with lock("l") as held:
             with transaction.atomic():

@@ -188,7 +188,10 @@ def test_who_is_cancelled_while_it_waits() -> None:
     assert not Lock.objects.exists()
 
 
-def test_who_is_cancelled_while_it_acquires_leaves_no_lock(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("times", [1, 2, 5])
+def test_who_is_cancelled_while_it_acquires_leaves_no_lock(
+    monkeypatch: pytest.MonkeyPatch, times: int
+) -> None:
     """The thread that asks the database cannot be stopped."""
     asking, go_on = threading.Event(), threading.Event()
     take = type(Lock.objects).take
@@ -203,7 +206,9 @@ def test_who_is_cancelled_while_it_acquires_leaves_no_lock(monkeypatch: pytest.M
     async def scenario() -> None:
         acquiring = asyncio.ensure_future(lock("l").aacquire())
         assert await asyncio.to_thread(asking.wait, 30)
-        acquiring.cancel()
+        for _ in range(times):
+            acquiring.cancel()
+            await asyncio.sleep(0.05)
         asyncio.get_running_loop().call_later(0.1, go_on.set)
         with pytest.raises(asyncio.CancelledError):
             await acquiring

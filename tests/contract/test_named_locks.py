@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import pickle
 import threading
@@ -12,7 +13,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import DatabaseError, connections
+from django.db import DatabaseError, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
 from alkstore_django import held_locks, locks
@@ -332,8 +333,46 @@ def test_blocks_of_one_object_end_each_on_its_own() -> None:
     mine = lock("l", owner="me")
     with mine as outer, mine as inner:
         assert outer is not inner
-    with pytest.raises(RuntimeError, match="entered in another thread or task"):
+    with pytest.raises(RuntimeError, match="left already, or was entered in several other"):
         mine.__exit__(None, None, None)
+
+
+@pytest.mark.parametrize("name", [17, None, b"l", ["l"]])
+def test_names_to_look_for_are_strings(name: Any) -> None:
+    for ask in (locks.holder, locks.force_release):
+        with transaction.atomic(), pytest.raises(TypeError, match="A lock name must be a string"):
+            ask(name)
+        assert not Lock.objects.exists()
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "\ud800", "x" * 500, " l "])
+def test_nobody_holds_what_is_no_name(name: str) -> None:
+    with transaction.atomic():
+        assert locks.holder(name) is None and not locks.force_release(name)
+        assert not Lock.objects.exists()
+
+
+def test_a_name_of_another_program_is_found_whatever_it_is() -> None:
+    for name in (" l ", "a\tb"):
+        Lock.objects.create(name=name, owner="theirs", expires_at=4_000_000_000)
+        found = locks.holder(name)
+        assert found is not None and found.owner == "theirs"
+        assert locks.force_release(name) and locks.holder(name) is None
+
+
+def test_objects_that_are_called_hold_it_for_the_whole_call() -> None:
+    class Caller:
+        async def __call__(self) -> Any:
+            await asyncio.sleep(0)
+            return await locks.aholder("l")
+
+    class Generating:
+        def __call__(self) -> Iterator[int]:
+            yield 1
+
+    assert async_to_sync(lock("l")(Caller()))() is not None  # type: ignore[type-var]
+    with pytest.raises(TypeError, match="is a generator"):
+        lock("l")(Generating())
 
 
 def test_what_is_no_function() -> None:

@@ -384,6 +384,9 @@ def test_a_call_by_hand() -> None:
     ("options", "error"),
     [
         ({"on_dead": "panic"}, ValueError),
+        ({"batch": 0}, ValueError),
+        ({"batch": 1_001}, ValueError),
+        ({"batch": "many"}, TypeError),
         ({"max_attempts": 0}, ValueError),
         ({"max_attempts": "5"}, TypeError),
         ({"base_backoff": -1}, ValueError),

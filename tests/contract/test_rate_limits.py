@@ -68,6 +68,7 @@ def test_the_next_window_begins_anew_and_the_answer_says_when() -> None:
     """The price of fixed windows: at the border there can be two bursts at once."""
 
     def full() -> Answer:
+        RateLimit.objects.all().delete()
         answers = [try_acquire("r", 2, 1) for _ in range(3)]
         assert [bool(answer) for answer in answers] == [True, True, False]
         return answers[-1]

@@ -169,7 +169,7 @@ def test_a_job_of_somebody_else_s_under_the_same_id_holds_nothing(lasting: Any) 
 def test_the_time_is_over_although_it_runs() -> None:
     def scenario() -> None:
         task = unique(unique_for=timedelta(seconds=60))
-        waiting, running = task.enqueue(1), task.enqueue(2)
+        waiting, running = task.enqueue(task.queue_name), task.enqueue(task.queue_name, 2)
         change(int(running.id), state="processing", worker_id="w", claim_expires_at=at(60), attempts=1)
         UniqueKey.objects.update(holds_until=at(1))
         assert not is_free(task, waiting) and not is_free(task, running)
@@ -191,7 +191,7 @@ def test_time_can_pass_in_tests() -> None:
 
 def test_the_time_counts_from_the_enqueue() -> None:
     def scenario() -> None:
-        task = unique(unique_for=60, run_after=timedelta(hours=1))
+        task = unique(factories.queue().name, unique_for=60, run_after=timedelta(hours=1))
         result = task.enqueue()
         assert not task.enqueue().created
         key = UniqueKey.objects.get(job_id=result.id)

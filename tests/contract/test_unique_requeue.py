@@ -88,7 +88,7 @@ def test_when_its_time_is_over_it_needs_no_key() -> None:
 
 def test_its_time_goes_on_from_the_enqueue() -> None:
     def scenario() -> None:
-        task = unique(unique_for=60)
+        task = unique(factories.queue().name, unique_for=60)
         job_id = bury(task.enqueue(1))
         change(job_id, model=DeadJob, created_at=at(-20))
         assert queues.requeue([job_id]) == {job_id: job_id}

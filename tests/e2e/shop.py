@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from html import unescape
 from http.cookiejar import CookieJar
 from itertools import count
@@ -16,7 +19,9 @@ from urllib.error import HTTPError
 from urllib.parse import urlencode
 from urllib.request import HTTPCookieProcessor, build_opener
 
+import httpx
 from django.db import connection
+from standardwebhooks.webhooks import Webhook
 
 from tests.processes import ROOT, Process
 
@@ -24,6 +29,9 @@ PROJECT = ROOT / "testproject"
 # With our process id: the parallel processes of one test run share a server.
 PREFIX = f"test_{os.environ.get('ALKSTORE_DB_PREFIX') or 'alkstore'}_{os.getpid()}"
 numbers = count(1)
+WAREHOUSE = "ALKSTORE_WAREHOUSE_URL"
+NOBODY = "http://127.0.0.1:9/warehouse/hooks/"
+"""Nobody listens there: a worker beside a shop that is not ``served`` keeps to ``--queue mail``."""
 
 
 class Shop:
@@ -38,6 +46,7 @@ class Shop:
             "ALKSTORE_DB_FILE": "",
             "ALKSTORE_DB_PREFIX": self.prefix,
             "ALKSTORE_DEMO": "1" if demo else "",
+            WAREHOUSE: NOBODY,
             "DJANGO_SETTINGS_MODULE": "project.settings",
             "PYTHONDEVMODE": "1",
             "PYTHONWARNINGS": "error",
@@ -45,7 +54,7 @@ class Shop:
 
     def start(self, *arguments: object, **environment: str) -> Process:
         """Start ``manage.py``; whoever starts it reaps it."""
-        return Process("testproject/manage.py", *arguments, **self.environment, **environment)
+        return Process("testproject/manage.py", *arguments, **(self.environment | environment))
 
     def manage(self, *arguments: object, exit_code: int = 0, **environment: str) -> str:
         """Run ``manage.py`` to its end; the output."""
@@ -135,6 +144,29 @@ class Visitor:
         return " ".join(unescape(re.sub(r"<[^>]+>", " ", self.html.partition("<main")[2])).split())
 
 
+def warehouse_at(port: int) -> str:
+    return f"http://127.0.0.1:{port}/warehouse/hooks/"
+
+
+@dataclass
+class Sender:
+    """Sends messages to the warehouse as the shop's worker does."""
+
+    url: str
+    secret: str
+
+    def post(self, event_id: str, message: object, **headers: str) -> httpx.Response:
+        body = message if isinstance(message, str) else json.dumps(message)
+        now = datetime.now(UTC)
+        signed = {
+            "webhook-id": event_id,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": Webhook(self.secret).sign(event_id, now, body),
+        }
+        added = {f"webhook-{name}": value for name, value in headers.items()}
+        return httpx.post(self.url, content=body, headers=signed | added, trust_env=False)
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -142,12 +174,15 @@ def free_port() -> int:
 
 
 @contextmanager
-def served(shop: Shop) -> Iterator[Visitor]:
-    """``manage.py runserver``, and somebody who visits it."""
-    address = f"127.0.0.1:{free_port()}"
-    server = shop.start("runserver", "--noreload", address)
+def served(shop: Shop, port: int | None = None) -> Iterator[Visitor]:
+    """``manage.py runserver``, and somebody who visits it. Workers deliver events to its warehouse."""
+    port = port or free_port()
+    before = shop.environment[WAREHOUSE]
+    shop.environment[WAREHOUSE] = warehouse_at(port)
+    server = shop.start("runserver", "--noreload", f"127.0.0.1:{port}")
     try:
         server.wait_for("Quit the server")
-        yield Visitor(f"http://{address}")
+        yield Visitor(f"http://127.0.0.1:{port}")
     finally:
         server.reap()
+        shop.environment[WAREHOUSE] = before

@@ -8,7 +8,6 @@ import re
 import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 
 import pytest
@@ -17,8 +16,8 @@ from django.core.files import locks
 from tests.e2e.shop import Shop, Visitor, finished, opened, served
 
 LINE = re.compile(
-    r" *(?P<order>\d+|-)  (?P<to>\S+) +(?P<placed>[\d:.]+|-) +(?P<job>\d+|-) +(?P<sent>[\d:.]+|-)"
-    r" +(?P<after>[\d.]+ s|-) +(?P<attempts>\d+|-)  (?P<receipt>.+)"
+    r" *(?P<order>\d+|-)  (?P<to>\S+) +(?P<placed>[\d:.]+|-) +(?P<job>\d+|-) +(?P<mailed>[\d.]+ s|-)"
+    r" +(?P<attempts>\d+|-)  (?P<receipt>\w+( \w+)*) +(?P<parcel>\d+|-) +(?P<packed>[\d.]+ s|-)"
 )
 
 
@@ -30,7 +29,7 @@ class Demo:
     @property
     def lines(self) -> list[dict[str, str]]:
         """The lines of the table, with ``why``, the line below, where there is one."""
-        table = self.output.partition("receipt\n")[2].partition("\n\n")[0].splitlines()
+        table = self.output.partition("packed\n")[2].partition("\n\n")[0].splitlines()
         found: list[dict[str, str]] = []
         for line in table:
             if match := LINE.fullmatch(line):
@@ -54,6 +53,8 @@ def test_it_reads_well(demo: Demo) -> None:
     assert max(map(len, table.splitlines())) <= 100
     assert "\x1b" not in demo.output, "colours, where nobody looks at a terminal"
     assert "Traceback" not in demo.output and "Warning" not in demo.output
+    logs = [path.read_text() for path in demo.shop.data.glob("*.log")]
+    assert len(logs) == 2 and not any("ResourceWarning" in log for log in logs)
 
 
 def test_each_order_has_its_line(demo: Demo) -> None:
@@ -68,18 +69,47 @@ def test_a_sent_receipt_has_its_times(demo: Demo) -> None:
     sent = demo.having("sent")
     assert len(sent) == 11
     for line in sent:
-        begin, end = (datetime.strptime(line[name], "%H:%M:%S.%f") for name in ("placed", "sent"))
-        seconds = (end - begin).total_seconds() % 86400
-        assert float(line["after"].removesuffix(" s")) == pytest.approx(seconds, abs=0.01)
-        assert (line["attempts"], bool(line["why"])) in [("1", False), ("2", True)]
-    retried = [line for line in sent if line["attempts"] == "2"]
-    assert len(retried) == 3
-    assert all("451 4.7.1 greylisted" in line["why"] for line in retried)
+        assert (line["attempts"], "451 4.7.1 greylisted" in line["why"]) in [("1", False), ("2", True)]
+    assert len([line for line in sent if line["attempts"] == "2"]) == 3
+    assert seconds(sent, "mailed") == pytest.approx(stored(demo, "order.receipt_sent_at"), abs=0.01)
+
+
+def test_a_parcel_has_its_time(demo: Demo) -> None:
+    packed = [line for line in demo.lines if line["parcel"] != "-"]
+    assert len(packed) == 12
+    parcel = "Parcel.objects.get(order_number=order.pk).packed_at"
+    assert seconds(packed, "packed") == pytest.approx(stored(demo, parcel), abs=0.01)
+
+
+def test_a_delivery_that_failed_has_its_reason(demo: Demo) -> None:
+    (heavy, light) = [
+        line for line in demo.lines if line["to"] in ("office@example.org", "station@example.org")
+    ]
+    assert heavy["why"] == "the first delivery failed: the warehouse answered 503: the big scale is in use"
+    assert int(heavy["parcel"]) < int(light["parcel"]), "the same tea, sold later"
+    assert demo.output.count("delivery failed") == 1
+
+
+def seconds(lines: list[dict[str, str]], column: str) -> dict[str, float]:
+    return {line["order"]: float(line[column].removesuffix(" s")) for line in lines}
+
+
+def stored(demo: Demo, moment: str) -> dict[str, float]:
+    """How many seconds after each order something was, as the database has it."""
+    return json.loads(
+        demo.shop.python(
+            "import json\n"
+            "from shop.models import Order\n"
+            "from warehouse.models import Parcel\n"
+            f"moments = [(order, {moment}) for order in Order.objects.all()]\n"
+            "print(json.dumps({o.pk: (m - o.placed_at).total_seconds() for o, m in moments if m}))"
+        )
+    )
 
 
 def test_the_dead_letter_has_its_reason(demo: Demo) -> None:
     (dead,) = demo.having("DEAD LETTER")
-    assert (dead["attempts"], dead["sent"]) == ("3", "-")
+    assert (dead["attempts"], dead["mailed"]) == ("3", "-")
     assert dead["why"] == "3 attempts failed: 550 5.1.2 tea.invalid: there is no such domain"
     (queue,) = json.loads(demo.shop.manage("alkstatus", "--json"))
     assert queue | {"oldest_due": None} == {
@@ -95,14 +125,14 @@ def test_the_dead_letter_has_its_reason(demo: Demo) -> None:
 
 def test_the_order_that_was_rolled_back_left_nothing(demo: Demo) -> None:
     (refused,) = demo.having("rolled back")
-    assert refused["order"] == refused["job"] == "-"
+    assert refused["order"] == refused["job"] == refused["parcel"] == "-"
     assert refused["why"].startswith("We do not have 5 packets of Gyokuro left.")
     demo.shop.python(
         "from alkstore_django.models import DeadJob, Job, Run\n"
         "from shop.models import Order\n"
         f"assert not Order.objects.filter(email={refused['to']!r}).exists()\n"
         "assert Order.objects.count() == 12\n"
-        "assert (Job.objects.count(), DeadJob.objects.count(), Run.objects.count()) == (0, 1, 11)"
+        "assert (Job.objects.count(), DeadJob.objects.count(), Run.objects.count()) == (0, 1, 11 + 12)"
     )
 
 
@@ -114,9 +144,10 @@ def test_the_mails_are_those_of_the_table(demo: Demo) -> None:
 
 
 def test_the_totals_add_up(demo: Demo) -> None:
-    assert "12 orders placed, each with its receipt queued; 1 rolled back.\n" in demo.output
+    assert "12 orders placed, each with its receipt and its event queued; 1 rolled back.\n" in demo.output
     assert "11 receipts sent, 3 after a retry; 1 dead letter.\n" in demo.output
     assert re.search(r"^11 mails in .+, one file each\.$", demo.output, re.M)
+    assert "12 parcels packed by the warehouse, 1 after a retry.\n" in demo.output
 
 
 def test_what_it_says_to_look_at_is_there(demo: Demo) -> None:
@@ -132,6 +163,8 @@ def test_what_it_says_to_look_at_is_there(demo: Demo) -> None:
         (dead,) = demo.having("DEAD LETTER")
         assert dead["to"] in visitor.get(next(page for page in pages if "/order/" in page))
         assert "550 5.1.2" in visitor.get(next(page for page in pages if "/deadjob/" in page))
+        visitor.get("/admin/warehouse/parcel/")
+        assert "12 parcels" in visitor.text and "Add parcel" not in visitor.text
 
 
 def log_in(visitor: Visitor, name: str, password: str) -> None:
@@ -142,22 +175,61 @@ def log_in(visitor: Visitor, name: str, password: str) -> None:
     assert visitor.url.endswith("/admin/"), visitor.text
 
 
+SURPRISES = """
+from django.conf import settings
+from shop.demo.customers import EARLY, LATE, Visit
+from shop.demo.outcome import Outcome, read_mails
+from shop.demo.parcels import Packed, read_parcels
+from shop.models import Order
+from warehouse.models import Parcel
+visits = [Visit(c, Order.objects.filter(email=c.email).first()) for c in EARLY + LATE]
+mails, packed = read_mails(settings.MAIL_DIR), read_parcels()
+assert list(Outcome(visits, mails, packed).surprises()) == []
+"""
+
+
+def surprises(demo: Demo, mails: str = "mails", packed: str = "packed") -> list[str]:
+    """What it would say of other mails and parcels than there are."""
+    outcome = f"Outcome(visits, {mails}, {packed})"
+    return demo.shop.python(f"{SURPRISES}print(*{outcome}.surprises(), sep='\\n')").splitlines()
+
+
 def test_it_counts_the_mails(demo: Demo) -> None:
     """A mail too few and one too many do not go unseen."""
-    output = demo.shop.python(
-        "from django.conf import settings\n"
-        "from shop.demo.customers import EARLY, LATE, Visit\n"
-        "from shop.demo.outcome import Outcome, read_mails\n"
-        "from shop.models import Order\n"
-        "visits = [Visit(c, Order.objects.filter(email=c.email).first()) for c in EARLY + LATE]\n"
-        "mails = read_mails(settings.MAIL_DIR)\n"
-        "assert list(Outcome(visits, mails).surprises()) == []\n"
-        "print(*Outcome(visits, [(1, 'nobody@example.com'), *mails[1:]]).surprises(), sep='\\n')"
-    )
-    assert re.fullmatch(
-        r"the mail of order \d+ to \S+ is missing\n"
-        r"there is a mail of order 1 to nobody@example.com too many",
-        output,
+    missing, more = surprises(demo, mails="[(1, 'nobody@example.com'), *mails[1:]]")
+    assert re.fullmatch(r"the mail of order \d+ to \S+ is missing", missing)
+    assert more == "there is a mail of order 1 to nobody@example.com too many"
+
+
+def test_it_counts_the_parcels(demo: Demo) -> None:
+    (missing,) = surprises(demo, packed="packed[1:]")
+    assert re.fullmatch(r"the parcel of order \d+, \d+ x [\w ]+, is missing", missing)
+    (second,) = surprises(demo, packed="[*packed, packed[0]]")
+    assert re.fullmatch(r"there is a parcel of order \d+, \d+ x [\w ]+, too many", second)
+    # Where a rolled back order gives its number back, the next one has it.
+    number = "max(each.parcel.order_number for each in packed)"
+    rolled_back = f"Packed(Parcel(order_number={number}, tea='Gyokuro', packets=5), [])"
+    (more,) = surprises(demo, packed=f"[*packed, {rolled_back}]")
+    assert re.fullmatch(r"there is a parcel of order \d+, 5 x Gyokuro, too many", more)
+
+
+def test_it_looks_at_the_order_of_the_parcels(demo: Demo) -> None:
+    found = surprises(demo, packed="packed[::-1]")
+    teas = {line.partition(" was not packed as it was sold: the orders ")[0] for line in found}
+    assert teas == {"Assam", "Darjeeling", "Earl Grey", "Oolong", "Sencha"}
+
+
+def test_an_event_that_is_left_is_seen(demo: Demo) -> None:
+    """A second worker is started for what came late."""
+    demo.shop.python(
+        "from django.db import transaction\n"
+        "from shop.management.commands.demo import Command\n"
+        "from shop.outbox import order_placed\n"
+        "with transaction.atomic():\n"
+        "    assert Command().is_settled([])\n"
+        "    order_placed.enqueue({})\n"
+        "    assert not Command().is_settled([])\n"
+        "    transaction.set_rollback(True)"
     )
 
 

@@ -29,12 +29,12 @@ def records() -> Iterator[list[Any]]:
         def emit(self, record: logging.LogRecord) -> None:
             found.append(record)
 
-    keeper, level = Keeper(), logger.level
-    logger.addHandler(keeper)
-    logger.setLevel(logging.DEBUG)
+    keeper, level = Keeper(), logger.logger.level
+    logger.logger.addHandler(keeper)
+    logger.logger.setLevel(logging.DEBUG)
     yield found
-    logger.removeHandler(keeper)
-    logger.setLevel(level)
+    logger.logger.removeHandler(keeper)
+    logger.logger.setLevel(level)
 
 
 def work() -> None:
@@ -118,7 +118,7 @@ def test_a_line_that_nobody_wants_is_not_made(
 
     tasks.add.enqueue(1, 2)
     tasks.fail.enqueue()
-    logger.setLevel(level)
+    logger.logger.setLevel(level)
     logging.setLogRecordFactory(counted)
     try:
         work()

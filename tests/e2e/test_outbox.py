@@ -13,7 +13,14 @@ from django.core.management import call_command
 from alkstore_django import event_lines
 from alkstore_django.models import DeadJob, Job, OutboxEvent
 from alkstore_django.queues import cancel
-from tests.app.outboxes import describe, write, write_later, write_or_skip
+from tests.app.outboxes import (
+    describe,
+    write,
+    write_by_method,
+    write_by_partial,
+    write_later,
+    write_or_skip,
+)
 from tests.processes import Journal, Process, Workers
 from tests.queue_state import dead, live
 
@@ -47,7 +54,11 @@ def test_what_an_event_tells(workers: Workers, journal: Journal) -> None:
     assert event_id == f"describing-{job.pk}-{job.created_at}"
 
 
-@pytest.mark.parametrize("outbox", [write, write_later], ids=["thread", "coroutine"])
+@pytest.mark.parametrize(
+    "outbox",
+    [write, write_later, write_by_partial, write_by_method],
+    ids=["thread", "coroutine", "partial", "method"],
+)
 def test_events_of_a_key_come_in_order(workers: Workers, journal: Journal, outbox: Any) -> None:
     keys = [n % 7 for n in range(140)]
     outbox.enqueue_many([payload(journal, n) for n in range(140)], keys=keys)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import threading
+from asyncio import CancelledError
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,6 +16,8 @@ from alkstore_django.backends import AlkstoreBackend
 from alkstore_django.compat import TaskResultStatus, task_finished, task_started
 from alkstore_django.models import Job, Result, Run
 from alkstore_django.queues import Queue
+from alkstore_django.runtime import hygiene
+from alkstore_django.runtime.observing import Observation
 from alkstore_django.runtime.options import Options
 from alkstore_django.runtime.worker import Worker
 from alkstore_django.signals import task_retried
@@ -200,23 +203,51 @@ class Disaster(BaseException):
     """Nothing that anybody expects."""
 
 
-def test_the_thread_survives_whatever_happens() -> None:
+@pytest.mark.parametrize("disaster", [Disaster(), CancelledError(), SystemExit(3), GeneratorExit()], ids=repr)
+def test_what_receivers_raise_goes_no_further(disaster: BaseException) -> None:
+    """The task has succeeded, and does not run once more."""
+
+    def receive(sender: Any, **kwargs: Any) -> None:
+        raise disaster
+
+    job_id = int(tasks.add.enqueue(1, 2).id)
+    for signal in (task_started, task_finished):
+        signal.connect(receive)
+    try:
+        assert Worker(Options(using="default", batch=True, threads=1, interval=0.02)).run() == 0
+    finally:
+        for signal in (task_started, task_finished):
+            signal.disconnect(receive)
+    assert not live() and Run.objects.get().pk == job_id and history(job_id) == []
+
+
+def test_what_tidies_up_after_a_task_changes_no_outcome(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It has succeeded, and everybody was told."""
+    monkeypatch.setattr(hygiene, "_tidy_caches", lambda: 1 / 0)
+    job_id = int(tasks.add.enqueue(1, 2).id)
+    assert Worker(Options(using="default", batch=True, threads=1, interval=0.02)).run() == 0
+    assert Run.objects.get().pk == job_id and history(job_id) == [] and not live()
+    assert f"Job id={job_id} of queue=default: what it left could not be tidied up." in caplog.messages
+
+
+def test_the_thread_survives_whatever_happens(monkeypatch: pytest.MonkeyPatch) -> None:
     """The job is tried again, like after a failure, and the only thread runs the next one."""
     disasters = [Disaster()]
 
-    def receive(sender: Any, **kwargs: Any) -> None:
+    def succeed(self: Any, value: Any) -> None:
         if disasters:
             raise disasters.pop()
 
+    monkeypatch.setattr(Observation, "succeed", succeed)
     first, second = (int(tasks.add.enqueue(1, n).id) for n in (1, 2))
     worker = Worker(Options(using="default", threads=1, max_tasks=2, shutdown_timeout=0))
     watchdog = threading.Timer(20, worker.stop)
     watchdog.start()
-    task_finished.connect(receive)
     try:
         assert worker.run() == 0
     finally:
-        task_finished.disconnect(receive)
         watchdog.cancel()
     assert live(id=first, state="pending", attempts=1) == 1
     assert history(first) == ["failed"]

@@ -215,6 +215,8 @@ class PostgreSQL(Server):
 
 
 class MariaDB(Server):
+    """Temporary tables lie in its own folder: a server that starts removes those of all in ``tmpdir``."""
+
     user = "mysql"
 
     def prepare(self) -> None:
@@ -222,6 +224,7 @@ class MariaDB(Server):
             "mariadb-install-db",
             "--no-defaults",
             f"--datadir={self.data}",
+            f"--tmpdir={self.folder}",
             "--skip-test-db",
             "--auth-root-authentication-method=normal",
         )
@@ -231,6 +234,7 @@ class MariaDB(Server):
             "mariadbd",
             "--no-defaults",
             f"--datadir={self.data}",
+            f"--tmpdir={self.folder}",
             f"--socket={self.folder / 'socket'}",
             f"--bind-address={','.join(self.addresses)}",
             f"--port={self.port}",

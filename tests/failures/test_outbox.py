@@ -32,7 +32,7 @@ def test_each_effect_once_and_in_order(home: Home, workers: Workers, step: str, 
     killed = {"ALKSTORE_STEP": step, "ALKSTORE_EVENTS": str(repetition % 6)}
     victim = workers.start("--threads", 1 + repetition % 2, "--no-scheduler", **victim_of, **killed)
     assert victim.join() == -signal.SIGKILL, victim
-    heir = workers.start("--interval", 0.05, **victim_of)
+    heir = workers.ready("--interval", 0.05, **victim_of)  # else it may be told to stop while it begins
     workers.wait_until(lambda: not live(), "everything is delivered")
     assert heir.stop() == 0
     names = list(Group.objects.order_by("pk").values_list("name", flat=True))

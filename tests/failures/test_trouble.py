@@ -69,9 +69,11 @@ def test_idle_sessions_are_cut(
     home: Home, workers: Workers, journal: Journal, gate: Path, age: int | None
 ) -> None:
     """By the server or something before it: what a long task has done is settled all the same."""
+    # The bell on MariaDB asks every second: its session is idle for long enough by luck only.
+    quiet = ["--no-listen"] if home.vendor == "mysql" else []
     home.cut_idle_sessions(1)
     try:
-        worker = workers.ready("--threads", 1, "--interval", 4, **home.reached(CONN_MAX_AGE=age))
+        worker = workers.ready("--threads", 1, "--interval", 4, *quiet, **home.reached(CONN_MAX_AGE=age))
         first = int(tasks.write_group.enqueue(journal.path, "first").id)
         held = int(tasks.hold.enqueue(journal.path, "held", str(gate)).id)
         workers.wait_until(lambda: "start held" in journal.lines, "a task runs")

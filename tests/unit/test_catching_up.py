@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import takewhile
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from alkstore_django.catching_up import CAP, NeverAgain, plan
@@ -36,6 +36,7 @@ def cron_of(expression: str, zone: str, foreign: bool) -> Cron:
 
 @settings(max_examples=150, deadline=None)
 @given(expressions, st.sampled_from(ZONES), st.booleans(), starts, st.integers(0, 4_000))
+@example("0 1-3 25-31 * sun", "Europe/Berlin", True, datetime(2026, 10, 24, tzinfo=UTC), 60)
 def test_as_one_by_one(expression: str, zone: str, foreign: bool, start: datetime, minutes: int) -> None:
     """The counts that are reckoned are those of a walk from boundary to boundary."""
     cron = cron_of(expression, zone, foreign)

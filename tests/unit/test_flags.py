@@ -1,11 +1,14 @@
 from __future__ import annotations
 
+import os
 from argparse import ArgumentTypeError
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from alkstore_django.management.flags import ago, rate, size
+from alkstore_django.management.flags import ago, pause, rate, size, writable_path
 
 MB = 1024 * 1024
 
@@ -64,3 +67,31 @@ def test_so_long_ago_or_since_a_moment(text: str, value: object) -> None:
 def test_no_such_time(text: str) -> None:
     with pytest.raises(ArgumentTypeError):
         ago(text)
+
+
+@pytest.mark.parametrize("text", ["0", "0.009", "-1", "nan", "inf"])
+def test_a_pause_that_is_none(text: str) -> None:
+    """A worker that looks all the time does nothing else."""
+    with pytest.raises(ArgumentTypeError):
+        pause(text)
+    assert pause("0.01") == 0.01
+
+
+def test_what_cannot_be_replaced_is_no_file(tmp_path: Path) -> None:
+    """It would be renamed over, and removed at the end: of a device, that takes it from everybody."""
+    pipe, old = tmp_path / "pipe", tmp_path / "old"
+    os.mkfifo(pipe)
+    old.touch()
+    for path in (os.devnull, str(pipe), str(tmp_path), str(tmp_path / "no" / "where")):
+        with pytest.raises(ArgumentTypeError, match="is not a file in a folder"):
+            writable_path(path)
+    assert writable_path(str(old)) == str(old) and writable_path(f"{old}-new") == f"{old}-new"
+
+
+def test_where_no_zones_are_used(settings: Any) -> None:
+    settings.USE_TZ, settings.TIME_ZONE = False, "Europe/Berlin"
+    assert ago("2030-01-31T08:00+00:00") == datetime(2030, 1, 31, 9)
+    assert ago("2030-01-31T08:00") == datetime(2030, 1, 31, 8)
+    for text in ("0001-01-01T00:00+05:00", "9999-12-31T23:00-09:00"):
+        with pytest.raises(ArgumentTypeError, match="is no moment"):
+            ago(text)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from datetime import timedelta
+from functools import partial
 from typing import Any
 
 import pytest
+from asgiref.sync import async_to_sync
 
-from alkstore_django import envelopes, registry
+from alkstore_django import callables, envelopes, registry
 from alkstore_django.backoff import Backoff
 from alkstore_django.handlers import Handler
+from alkstore_django.outbox import outbox
 from alkstore_django.queues import handler
 from alkstore_django.sql import tables
 from alkstore_django.tasks import option
@@ -92,6 +95,70 @@ def test_nonsense_is_refused(queue: Any, options: Any, error: type[Exception], m
 def test_what_is_no_function_is_refused() -> None:
     with pytest.raises(TypeError, match=r"@handler\('q'\) stands before a function, not 5"):
         handler("q")(5)  # type: ignore[type-var]
+
+
+def a_generator(payload: Any) -> Iterator[int]:
+    yield payload
+
+
+async def an_async_generator(payload: Any) -> AsyncIterator[int]:
+    yield payload
+
+
+class Caller:
+    def __call__(self, payload: Any) -> Any:
+        return payload
+
+
+class Awaitable:
+    async def __call__(self, payload: Any) -> Any:
+        return payload
+
+
+class Generating:
+    def __call__(self, payload: Any) -> Iterator[int]:
+        yield payload
+
+
+@pytest.mark.parametrize(
+    "function",
+    [a_generator, an_async_generator, partial(a_generator), Generating()],
+    ids=["sync", "async", "partial", "object"],
+)
+@pytest.mark.parametrize("declare", [handler, outbox])
+def test_what_does_nothing_when_it_is_called_is_refused(declare: Any, function: Any) -> None:
+    with pytest.raises(TypeError, match="is a generator: no call runs it"):
+        declare("q")(function)
+
+
+@pytest.mark.parametrize(
+    ("function", "name"),
+    [
+        (partial(a_function), "tests.unit.test_handlers.a_function"),
+        (partial(partial(a_coroutine)), "tests.unit.test_handlers.a_coroutine"),
+        (Caller(), "tests.unit.test_handlers.Caller"),
+        (Awaitable(), "tests.unit.test_handlers.Awaitable"),
+        (Caller().__call__, "tests.unit.test_handlers.Caller.__call__"),
+        (len, "builtins.len"),
+    ],
+)
+def test_whatever_can_be_called(function: Any, name: str) -> None:
+    made = declared("one", function)
+    assert made.module_path == name
+    payload = [1]
+    expected = 1 if function is len else payload
+    assert made.call(payload) == expected
+    assert asyncio.run(made.acall(payload)) == expected
+    assert callables.name(function)
+
+
+@pytest.mark.parametrize("made", [a_coroutine, a_generator, an_async_generator])
+def test_work_that_is_only_begun_has_failed(made: Any) -> None:
+    """A plain function that returns what nobody awaits: its work would be lost without a word."""
+    hollow = declared("one", lambda payload: made(payload))
+    for call in (hollow.call, async_to_sync(hollow.acall)):
+        with pytest.raises(TypeError, match=r"it returned a (coroutine|generator)"):
+            call(1)
 
 
 def test_two_handlers_of_one_queue_are_named() -> None:

@@ -170,3 +170,33 @@ def test_the_kind_of_what_is_no_task(payload: Any) -> None:
     claim = Claim(1, "q", payload, 0, 0, 1, 3, "w", 0, 0, 0, None)
     assert kinds.Kinds().of_claim(claim) is Kind.SYNC
     assert kinds.Kinds().of_claim_once_imported(claim) is Kind.SYNC
+
+
+def test_an_outbox_that_takes_many_is_asked_for_as_many() -> None:
+    """While there is room at all; those that run together are one."""
+    setting = Setting("sync", "both")
+    kinds, pool = setting.executors.kinds, setting.executors.threads
+    setting.rooms.orders()
+    kinds.batches = {"sync": 50}
+    assert setting.asked() == [("sync", {"sync": 50, "both": THREADS})]
+    claims = [setting.claim("sync", tasks.add) for _ in range(50)]
+    setting.executors.hand_out([Assignment(claim, Mock(), (), Hold()) for claim in claims])
+    first = pool._next()
+    assert first is not None and [each.claim for each in (first, *first.companions)] == claims
+    assert (pool.held(), len(pool.running())) == (1, 50)
+    assert setting.asked() == [("sync", {"sync": 50, "both": THREADS - 1})]
+    pool.forget(first)
+    assert (pool.held(), pool.running()) == (0, [])
+
+
+@pytest.mark.parametrize(("attempts", "most"), [(2, 3), (1, 1)])
+def test_what_may_not_fail_again_runs_alone(attempts: int, most: int) -> None:
+    """The second attempt of an event, and its only one."""
+    setting = Setting("sync")
+    setting.executors.kinds.batches = {"sync": 50}
+    claims = [setting.claim("sync", tasks.add) for _ in range(2)]
+    claims[1] = claims[1]._replace(attempts=attempts, max_attempts=most)
+    setting.executors.hand_out([Assignment(claim, Mock(), (), Hold()) for claim in claims])
+    first, second = setting.executors.threads._next(), setting.executors.threads._next()
+    assert first is not None and not first.companions
+    assert second is not None and second.claim == claims[1]

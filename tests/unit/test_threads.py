@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -23,7 +24,8 @@ class Told:
 
 
 def assignments(n: int) -> list[Any]:
-    return [SimpleNamespace(claim=SimpleNamespace(id=number, attempts=1)) for number in range(n)]
+    claims = [SimpleNamespace(id=number, attempts=1) for number in range(n)]
+    return [SimpleNamespace(claim=claim, batch=1, companions=()) for claim in claims]
 
 
 @pytest.fixture
@@ -34,7 +36,7 @@ def told() -> Told:
 @pytest.fixture
 def thread(told: Told) -> Iterator[Threads]:
     """A single one, which is started by the test."""
-    threads = Threads(1, lambda assignment: assignment, told)  # type: ignore[arg-type,return-value]
+    threads = Threads(1, lambda assignment: [assignment], told)  # type: ignore[arg-type,list-item]
     yield threads
     threads.close()
 
@@ -59,3 +61,12 @@ def test_a_clerk_that_looked_in_vain_is_told_of_each(told: Told, thread: Threads
     thread.start()
     wait_until(lambda: len(told.gently) == 10)
     assert told.gently == [False] * 10
+
+
+def test_a_batch_is_told_of_once(told: Told) -> None:
+    threads = Threads(1, lambda assignment: [assignment] * 2 + [Mock()], told)  # type: ignore[list-item]
+    threads.hand_out(assignments(1))
+    threads.start()
+    wait_until(lambda: len(told.gently) == 3)
+    threads.close()
+    assert told.gently == [True, True, False]

@@ -31,6 +31,18 @@ def watch(stuck: list[Any]) -> Iterator[Watch]:
     watch.close()
 
 
+def test_a_thread_that_could_not_be_started(watch: Watch, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There were too many at that moment: the next alarm starts it. The first one was never set."""
+    rung: list[str] = []
+    with monkeypatch.context() as crowded:
+        crowded.setattr(threading.Thread, "start", lambda thread: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            watch.set(Alarm(0.01, lambda: rung.append("first"), None))
+    watch.set(Alarm(0.01, lambda: rung.append("second"), None))
+    wait_until(lambda: rung)
+    assert rung == ["second"]
+
+
 def spin(seconds: float = 60) -> str:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:

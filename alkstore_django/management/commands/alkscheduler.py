@@ -12,7 +12,7 @@ from alkstore_django.exceptions import TablesMissing
 from alkstore_django.leadership import RENEWAL
 from alkstore_django.management import logs
 from alkstore_django.management.database import DatabaseCommand, database
-from alkstore_django.management.flags import duration
+from alkstore_django.management.flags import pause
 from alkstore_django.runtime.hygiene import check_kept_connections
 from alkstore_django.runtime.lines import watch_lines
 from alkstore_django.runtime.scheduler import INTERVAL, Scheduler
@@ -26,15 +26,15 @@ class Command(DatabaseCommand):
         parser.add_argument("--database", help="Alias of the database. Default: the one that TASKS names.")
         parser.add_argument(
             "--interval",
-            type=duration,
+            type=pause,
             default=INTERVAL,
             metavar="SECONDS",
             help=f"How often it looks for schedules that others have changed (default: {INTERVAL:g}).",
         )
 
     def handle(self, *args: Any, **given: Any) -> None:
-        if not 0 < given["interval"] <= RENEWAL:
-            raise CommandError(f"--interval is more than 0 and at most {RENEWAL:g} seconds.")
+        if given["interval"] > RENEWAL:
+            raise CommandError(f"--interval is at most {RENEWAL:g} seconds.")
         using = database(given["database"])
         logs.configure(given["verbosity"])
         check_kept_connections()

@@ -11,7 +11,7 @@ from django.core.management.base import CommandError
 from alkstore_django import registry
 from alkstore_django.exceptions import TablesMissing
 from alkstore_django.management.database import database
-from alkstore_django.management.flags import duration, positive, size, writable_path
+from alkstore_django.management.flags import duration, pause, positive, size, writable_path
 from alkstore_django.management.processes import ProcessCommand
 from alkstore_django.names import checked
 from alkstore_django.runtime import memory
@@ -94,7 +94,7 @@ class Command(ProcessCommand):
         )
         add(
             "--interval",
-            type=duration,
+            type=pause,
             metavar="SECONDS",
             help="How often an idle worker looks for jobs that nothing told it of. Default: by database.",
         )

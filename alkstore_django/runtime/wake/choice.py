@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from logging import getLogger
-
 from alkstore_django import wakes
+from alkstore_django.logs import get_logger
 
 from .base import Several, Wake
 from .data_version import DataVersion
@@ -12,7 +11,7 @@ from .doorbell import hang
 from .listening import Listening
 from .polling import Polling
 
-logger = getLogger("alkstore_django.worker")
+logger = get_logger("alkstore_django.worker")
 
 
 def choose(using: str, listens: bool, interval: float | None) -> Wake:

@@ -27,7 +27,7 @@ def alone(directory: Path) -> Iterator[None]:
 
 def clear(directory: Path) -> None:
     """Remove the files that the last demo left beside its database."""
-    for pattern in ("mail/*.log", "greylist/*", "worker.log"):
+    for pattern in ("mail/*.log", "greylist/*", "*.log"):
         for path in directory.glob(pattern):
             path.unlink()
 

@@ -8,9 +8,12 @@ from dataclasses import dataclass, field
 from email import message_from_bytes, policy
 from pathlib import Path
 
+from shop.models import Order
 from shop.receipts import Receipt, receipt_of
 
+from . import parcels
 from .customers import Visit
+from .parcels import Packed
 
 FATES = {("sent", 0): "sent", ("sent", 1): "retried", ("failed", 3): "dead"}
 """By the state of the receipt and the number of attempts that failed."""
@@ -18,20 +21,29 @@ FATES = {("sent", 0): "sent", ("sent", 1): "retried", ("failed", 3): "dead"}
 
 @dataclass
 class Outcome:
-    """All visits with the receipts of their orders, and the recipients of the mails by order number."""
+    """All visits with the receipts of their orders, the recipients of the mails by order number, and what
+    the warehouse has packed."""
 
     visits: list[Visit]
     mails: list[tuple[int, str]]
+    packed: list[Packed]
     receipts: dict[int, Receipt] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for visit in self.visits:
-            if visit.order:
-                visit.order.refresh_from_db()
-                self.receipts[visit.order.pk] = receipt_of(visit.order)
+        for order in self.orders:
+            order.refresh_from_db()
+            self.receipts[order.pk] = receipt_of(order)
+
+    @property
+    def orders(self) -> list[Order]:
+        return [visit.order for visit in self.visits if visit.order]
 
     def receipt(self, visit: Visit) -> Receipt | None:
         return self.receipts[visit.order.pk] if visit.order else None
+
+    def packed_for(self, visit: Visit) -> Packed | None:
+        number = visit.order.pk if visit.order else None
+        return next((each for each in self.packed if each.parcel.order_number == number), None)
 
     def fate(self, visit: Visit) -> str:
         receipt = self.receipt(visit)
@@ -54,6 +66,7 @@ class Outcome:
             yield f"the mail of order {number} to {email} is missing"
         for number, email in (found - expected).elements():
             yield f"there is a mail of order {number} to {email} too many"
+        yield from parcels.surprises(self.orders, [each.parcel for each in self.packed])
 
 
 def read_mails(directory: Path) -> list[tuple[int, str]]:

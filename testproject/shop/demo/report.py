@@ -15,23 +15,25 @@ from typing import Any
 from django.conf import settings
 from django.urls import reverse
 
+from shop.models import Order
+
 from .customers import Visit
 from .outcome import Outcome
 
 WIDTH = 100
-ROW = "{:>5}  {:25}  {:12}  {:>3}  {:12}  {:>6}  {:>8}  {}"
+ROW = "{:>5}  {:25}  {:12}  {:>3}  {:>6}  {:>8}  {:11}  {:>6}  {:>6}"
+HEAD = ("order", "to", "placed (UTC)", "job", "mailed", "attempts", "receipt", "parcel", "packed")
 WORDS = {"sent": "sent", "retried": "sent", "dead": "DEAD LETTER", "refused": "rolled back"}
 
 
 def table(outcome: Outcome, style: Any) -> Iterator[str]:
-    """A line for each order, and one more where something went wrong."""
-    head = ROW.format("order", "to", "placed (UTC)", "job", "sent", "after", "attempts", "receipt")
-    yield style.MIGRATE_HEADING(head)
+    """A line for each order, and one more for each thing that went wrong."""
+    yield style.MIGRATE_HEADING(ROW.format(*HEAD))
     paint = {"retried": style.WARNING, "dead": style.ERROR, "refused": style.WARNING}
     for visit in outcome.visits:
         fate = outcome.fate(visit)
         yield paint.get(fate, str)(row(outcome, visit, fate))
-        if why := reason(outcome, visit):
+        for why in reasons(outcome, visit):
             yield f"       {shorten(why, WIDTH - 7)}"
 
 
@@ -39,28 +41,39 @@ def row(outcome: Outcome, visit: Visit, fate: str) -> str:
     order, receipt = visit.order, outcome.receipt(visit)
     word = WORDS.get(fate, fate)
     if order is None or receipt is None:
-        return ROW.format("-", visit.customer.email, "-", "-", "-", "-", "-", word)
-    sent = order.receipt_sent_at
+        return ROW.format("-", visit.customer.email, "-", "-", "-", "-", word, "-", "-")
+    sent, packed = order.receipt_sent_at, outcome.packed_for(visit)
     return ROW.format(
         order.pk,
         order.email,
         clock(order.placed_at),
         order.receipt_id,
-        clock(sent) if sent else "-",
-        f"{(sent - order.placed_at).total_seconds():.2f} s" if sent else "-",
+        after(order, sent),
         receipt.attempts,
         word,
+        packed.parcel.pk if packed else "-",
+        after(order, packed.parcel.packed_at if packed else None),
     )
 
 
-def reason(outcome: Outcome, visit: Visit) -> str:
-    receipt = outcome.receipt(visit)
+def reasons(outcome: Outcome, visit: Visit) -> Iterator[str]:
+    receipt, packed = outcome.receipt(visit), outcome.packed_for(visit)
     if receipt is None:
-        return f"{visit.refusal} No order, no job, no mail."
-    if not receipt.reasons:
-        return ""
-    failed = len(receipt.reasons)
-    return f"{'the first attempt' if failed == 1 else f'{failed} attempts'} failed: {receipt.reasons[-1]}"
+        yield f"{visit.refusal} No order, no job, no mail, no parcel."
+    elif receipt.reasons:
+        yield failed("attempt", receipt.reasons)
+    if packed and packed.reasons:
+        yield failed("delivery", [f"the warehouse {reason}" for reason in packed.reasons])
+
+
+def failed(what: str, reasons: list[str]) -> str:
+    said = f"the first {what}" if len(reasons) == 1 else f"{len(reasons)} {plural(what)}"
+    return f"{said} failed: {reasons[-1]}"
+
+
+def after(order: Order, moment: datetime | None) -> str:
+    """How long after the order it was."""
+    return f"{(moment - order.placed_at).total_seconds():.2f} s" if moment else "-"
 
 
 def clock(moment: datetime) -> str:
@@ -68,16 +81,29 @@ def clock(moment: datetime) -> str:
 
 
 def totals(outcome: Outcome) -> Iterator[str]:
-    placed = [visit for visit in outcome.visits if visit.order]
     sent, retried = outcome.having("sent", "retried"), outcome.having("retried")
     dead, refused = outcome.having("dead"), outcome.having("refused")
-    yield f"{counted(placed, 'order')} placed, each with its receipt queued; {len(refused)} rolled back."
+    again = [each for each in outcome.packed if each.reasons]
+    yield (
+        f"{counted(outcome.orders, 'order')} placed, each with its receipt and its event queued; "
+        f"{len(refused)} rolled back."
+    )
     yield f"{counted(sent, 'receipt')} sent, {len(retried)} after a retry; {counted(dead, 'dead letter')}."
     yield f"{counted(outcome.mails, 'mail')} in {shown(settings.MAIL_DIR)}, one file each."
+    yield f"{counted(outcome.packed, 'parcel')} packed by the warehouse, {len(again)} after a retry."
+
+
+def as_it_should_be() -> Iterator[str]:
+    yield "As it should be: one mail for each receipt that was sent, one parcel for each order, and no other;"
+    yield "each tea was packed in the order in which it was sold."
 
 
 def counted(things: Sized, noun: str) -> str:
-    return f"{len(things)} {noun}{'' if len(things) == 1 else 's'}"
+    return f"{len(things)} {noun if len(things) == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    return f"{noun.removesuffix('y')}ies" if noun.endswith("y") else f"{noun}s"
 
 
 def what_next(outcome: Outcome, login: str) -> Iterator[str]:
@@ -87,7 +113,7 @@ def what_next(outcome: Outcome, login: str) -> Iterator[str]:
     yield f"  export {' '.join(environment())}"
     yield f"  {run} alkstatus"
     yield f"  {run} runserver"
-    yield f"    {site}{reverse('shop:orders')}   the orders, and what became of their receipts"
+    yield f"    {site}{reverse('shop:orders')}   the orders, their receipts and their parcels"
     yield f"    {site}{reverse('admin:index')}    log in as {login}, password {login}"
     for order in [visit.order for visit in outcome.having("dead") if visit.order]:
         letter = reverse("admin:alkstore_django_deadjob_change", args=[order.receipt_id])
@@ -101,7 +127,7 @@ def environment() -> Iterator[str]:
     """What the shell needs for the commands to see the demo's shop."""
     yield "ALKSTORE_DEMO=1"
     for name, value in sorted(os.environ.items()):
-        chosen = name in ("ALKSTORE_DATA_DIR", "ALKSTORE_DB", "ALKSTORE_DB_PREFIX")
+        chosen = name in ("ALKSTORE_DATA_DIR", "ALKSTORE_DB", "ALKSTORE_DB_PREFIX", "ALKSTORE_WAREHOUSE_URL")
         server = name.startswith(("ALKSTORE_PG_", "ALKSTORE_MYSQL_")) and not name.endswith("PASSWORD")
         if value and (chosen or server):
             yield f"{name}={shlex.quote(value)}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -49,11 +50,12 @@ def log_path() -> Path:
 
 
 @contextmanager
-def running_worker() -> Iterator[Worker]:
-    """Start a worker, and stop it if it still runs in the end."""
+def running_worker(warehouse: str) -> Iterator[Worker]:
+    """Start a worker that knows where the warehouse is, and stop it if it still runs in the end."""
     command = [sys.executable, str(settings.BASE_DIR / "manage.py"), "alkworker", "--batch"]
+    environment = os.environ | {"ALKSTORE_WAREHOUSE_URL": warehouse}
     with log_path().open("a") as log:
-        process = subprocess.Popen(command, stdout=log, stderr=log)  # noqa: S603 - our own command
+        process = subprocess.Popen(command, stdout=log, stderr=log, env=environment)  # noqa: S603 - our own
     try:
         yield Worker(process)
     finally:

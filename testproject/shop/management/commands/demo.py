@@ -12,12 +12,16 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandError
 from django.db import DatabaseError, connection
 
+from alkstore_django.models import Job
 from shop.demo import report
 from shop.demo.customers import EARLY, LATE, Browser, Visit
 from shop.demo.fresh import InUse, alone, clear, recreate
 from shop.demo.outcome import Outcome, read_mails
+from shop.demo.parcels import read_parcels
+from shop.demo.warehouse import open_warehouse
 from shop.demo.worker import log_path, running_worker
 from shop.models import Order
+from shop.outbox import order_placed
 from shop.receipts import receipt_of
 from shop.tasks import send_receipt
 
@@ -27,7 +31,7 @@ LOGIN = "demo"
 class Command(BaseCommand):
     help = (
         "Empties the demo's own database, places orders through the web form, lets a worker send their "
-        "receipts, and says what happened."
+        "receipts and tell the warehouse, and says what happened."
     )
     requires_system_checks = []  # later: on MariaDB they want the database to exist
 
@@ -42,7 +46,7 @@ class Command(BaseCommand):
             raise CommandError(f"{report.shown(settings.DATA_DIR)} is in use: {error}.") from error
         except KeyboardInterrupt:
             raise CommandError("Interrupted.", returncode=130) from None
-        self.tell(Outcome(visits, read_mails(settings.MAIL_DIR)))
+        self.tell(Outcome(visits, read_mails(settings.MAIL_DIR), read_parcels()))
 
     def open_shop(self) -> None:
         name = connection.settings_dict["NAME"]
@@ -66,21 +70,30 @@ class Command(BaseCommand):
         browser = Browser()
         visits = [browser.order(customer) for customer in EARLY]
         self.say(f"  {len(EARLY)} customers fill in the order form while no worker runs")
-        with running_worker() as worker:
+        with open_warehouse() as warehouse:
+            self.say(f"  the warehouse listens at {warehouse}")
+            visits += self.work(warehouse, browser)
+            if self.exit_code == 0 and not self.is_settled(visits):
+                # This machine was too busy: the worker had nothing left to do before the last orders came.
+                with running_worker(warehouse) as worker:
+                    self.exit_code = worker.wait()
+                    self.say(f"  a second one for the late orders ends with exit code {self.exit_code}")
+        return visits
+
+    def work(self, warehouse: str, browser: Browser) -> list[Visit]:
+        with running_worker(warehouse) as worker:
             worker.work_until(Order.objects.filter(receipt_sent_at__isnull=False).exists)
             self.say(f"  manage.py alkworker --batch: the first receipt is sent after {worker.age:.1f} s")
-            visits += [browser.order(customer) for customer in LATE]
+            visits = [browser.order(customer) for customer in LATE]
             self.say(f"  {len(LATE)} more customers while it works")
             self.exit_code = worker.wait()
             self.say(f"  after {worker.age:.1f} s it ends, with exit code {self.exit_code}")
-        if self.exit_code == 0 and not self.is_settled(visits):
-            # This machine was too busy: the worker had nothing left to do before the last orders came.
-            with running_worker() as worker:
-                self.exit_code = worker.wait()
-                self.say(f"  a second one for the late orders ends with exit code {self.exit_code}")
         return visits
 
     def is_settled(self, visits: list[Visit]) -> bool:
+        """Whether no receipt and no event is left to be tried."""
+        if Job.objects.filter(queue=order_placed.queue_name).exists():
+            return False
         return all(receipt_of(visit.order).is_settled for visit in visits if visit.order)
 
     def tell(self, outcome: Outcome) -> None:
@@ -93,9 +106,8 @@ class Command(BaseCommand):
             raise CommandError(
                 "\n  ".join(["That is not as it should be:", *wrong, f"The worker's log: {log}"])
             )
-        self.say(
-            self.style.SUCCESS("As it should be: one mail for each receipt that was sent, and no other.")
-        )
+        for line in report.as_it_should_be():
+            self.say(self.style.SUCCESS(line))
         for line in ("", *report.what_next(outcome, LOGIN)):
             self.say(line)
 
