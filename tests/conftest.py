@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import logging
 import signal
 from collections.abc import Iterator
 
@@ -48,6 +49,15 @@ def quick_flush() -> Iterator[None]:
         if DB == "postgresql":
             delete_on_postgresql(patch)
         yield
+
+
+@pytest.fixture(autouse=True)
+def logs_as_before() -> Iterator[None]:
+    """What a test does to our loggers ends with it: the next one may look for a line."""
+    logger = logging.getLogger("alkstore_django")
+    before = logger.level, list(logger.handlers), logger.propagate, logging.root.manager.disable
+    yield
+    assert (logger.level, logger.handlers, logger.propagate, logging.root.manager.disable) == before
 
 
 @pytest.fixture

@@ -7,7 +7,6 @@ import configparser
 import dataclasses
 import inspect
 import json
-import logging
 import os
 import re
 import shlex
@@ -56,17 +55,13 @@ def page_at(path: str) -> Page:
 
 @pytest.fixture
 def reader(tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reader]:
-    """Leaves no module, no task, no log handler and no setting behind."""
+    """Leaves no module, no task and no setting behind."""
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr(registry, "_tasks", {})
     monkeypatch.setattr(registry, "_handlers", {})
     monkeypatch.setattr(declarations, "_declared", {})
     monkeypatch.setattr(os, "_exit", lambda code: pytest.fail(f"the worker ends with {code}"))
-    logger = logging.getLogger("alkstore_django")
-    before = logger.level, list(logger.handlers), logger.propagate
     yield Reader(tmp_path, settings)
-    logger.setLevel(before[0])
-    logger.handlers, logger.propagate = before[1:]
     for name in [name for name in sys.modules if name.partition(".")[0] in ("shop", "mysite")]:
         del sys.modules[name]
 

@@ -66,13 +66,17 @@ class ProcessCommand(DatabaseCommand):
     def handle(self, *args: Any, **given: Any) -> None:
         processes = given["processes"]
         number = f"-{self.lifeline.number}" if self.lifeline else ""
-        logs.configure(given["verbosity"], f"alkworker{number}" if processes else "")
-        if self.wants_reload(given):
-            code = self.reload(given)
-        elif processes and not self.lifeline:
-            code = self.supervise(given)
-        else:
-            code = self.work(given)
+        undo = logs.configure(given["verbosity"], f"alkworker{number}" if processes else "")
+        try:
+            if self.wants_reload(given):
+                code = self.reload(given)
+            elif processes and not self.lifeline:
+                code = self.supervise(given)
+            else:
+                code = self.work(given)
+        finally:
+            if self.is_called_from_code:
+                undo()
         if self.lifeline:
             self.lifeline.say_ended()
         if self.is_called_from_code:

@@ -95,7 +95,7 @@ class SQLManager(models.Manager[Any]):
         """Run an INSERT of one row; its id."""
         with connections[self.database].cursor() as cursor:
             cursor.execute(sql, params)
-            return int(cursor.fetchone()[0] if self.dialect.returns_inserted else cursor.lastrowid)
+            return int(cursor.lastrowid if self.dialect.tells_last_id else cursor.fetchone()[0])
 
 
 def in_transaction(alias: str, work: Callable[[], T], *, again: bool = True) -> T:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -13,7 +12,7 @@ from alkstore_django.sql.functions import EpochNow
 
 from .announcements import ring_after_commit
 from .arrival import Arrival
-from .base import chunks, light_chunks, pairs, placeholders, retrying
+from .base import chunks, in_transaction, light_chunks, pairs, placeholders, retrying
 from .claim import Claim
 from .fields import LenientTextField, NameField
 from .looking import LookingManager
@@ -31,17 +30,19 @@ class JobManager(LookingManager):
         """Insert one row; ``options`` are run_at, delay, priority, max_attempts and expires."""
         row = {"queue": queue, "payload": payload, **options}
         statement = self.dialect.enqueue + self.notice
-        arrival = retrying(self.database, lambda: self._arrival(statement, row))
+        if self.dialect.returns_inserted:
+            arrival = retrying(self.database, lambda: self._returned(statement, row))
+        else:  # a worker that sees it could be done with it before it is read
+            arrival = in_transaction(self.database, lambda: self._read_back(statement, row))
         ring_after_commit(self.database)
         return arrival
 
-    def _arrival(self, sql: str, row: dict[str, Any]) -> Arrival:
-        if self.dialect.returns_inserted:
-            return Arrival(*map(int, self.fetch(sql, row)[0][:2]))
-        before = int(time.time())
+    def _returned(self, sql: str, row: dict[str, Any]) -> Arrival:
+        job_id, created_at, *_ = self.fetch(sql, row)[0]
+        return Arrival(int(job_id), int(created_at))
+
+    def _read_back(self, sql: str, row: dict[str, Any]) -> Arrival:
         job_id = self.insert(sql, row)
-        if self.dialect.has_our_clock and before == int(time.time()):
-            return Arrival(job_id, before)  # no second has passed, so the row says the same
         return Arrival(job_id, self._created_at(job_id))
 
     def _created_at(self, job_id: int) -> int:

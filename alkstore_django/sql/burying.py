@@ -85,7 +85,7 @@ class Burying(Clauses):
     @property
     def reserve(self) -> str:
         """A row to be deleted at once: only the sequence gives two transactions two different ids."""
-        returning = " RETURNING id" if self.returns_inserted else ""
+        returning = "" if self.tells_last_id else " RETURNING id"
         return f"INSERT INTO {LIVE} (queue, payload) VALUES ('', ''){returning}"
 
     @property

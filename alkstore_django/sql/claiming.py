@@ -39,7 +39,7 @@ class Claiming(Clauses):
 
     @property
     def created_at(self) -> str:
-        """When a live row was put in; INSERT answers it where it ``returns_inserted``."""
+        """When a live row was put in, where INSERT does not return it."""
         return f"SELECT created_at FROM {LIVE} WHERE id = %(id)s"
 
     def many(self, payloads: Sequence[str]) -> Any:

@@ -49,10 +49,10 @@ class Clauses:
     """``queues`` is one statement; otherwise the manager asks for one after the other."""
 
     returns_inserted = True
-    """INSERT can say RETURNING; otherwise the driver's last row id is asked for."""
+    """INSERT can say RETURNING."""
 
-    has_our_clock = False
-    """The database's clock is that of this machine."""
+    tells_last_id = False
+    """The driver knows the id of the row that was put in last; otherwise RETURNING does."""
 
     has_one_writer = False
     """A write transaction keeps all others out, of the whole database."""

@@ -18,6 +18,7 @@ class MySQLDialect(Dialect):
     precise_now = "UNIX_TIMESTAMP(NOW(6))"
     live_claim_hint = " FORCE INDEX (alkstore_live_claim)"
     returns_inserted = False
+    tells_last_id = True
     reads_lock_in_writes = True  # above READ COMMITTED: a renewal would wait for the task's transaction
     name_collation = "utf8mb4_0900_bin"
     offset = "`offset`"
@@ -100,6 +101,7 @@ class MySQLDialect(Dialect):
 
 class MariaDBDialect(MySQLDialect):
     returns_inserted = returns_counted = True  # INSERT .. RETURNING since 10.5
+    tells_last_id = False
     name_collation = "utf8mb4_nopad_bin"
     tells_last_given_id = True
     limit_idling = (

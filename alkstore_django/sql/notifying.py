@@ -16,7 +16,7 @@ class Notifying(Clauses):
 
     @property
     def _id(self) -> str:
-        return " RETURNING id" if self.returns_inserted else ""
+        return "" if self.tells_last_id else " RETURNING id"
 
     @property
     def notify_on(self) -> str:

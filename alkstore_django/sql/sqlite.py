@@ -28,8 +28,7 @@ class SQLiteDialect(SQLiteTurn, Dialect):
     claims_in_one_statement = True
     enqueues_in_one_statement = True
     finds_queues_in_one_statement = True
-    returns_inserted = False  # the driver's last row id is 9 us cheaper than RETURNING
-    has_our_clock = True
+    tells_last_id = True  # 5 us cheaper than RETURNING
     has_one_writer = True
     has_doorbells = True
     data_version = "PRAGMA data_version"

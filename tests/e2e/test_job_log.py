@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 
 from alkstore_django.envelopes import Envelope
 from alkstore_django.queues import Queue
@@ -144,6 +145,25 @@ def test_verbosity(workers: Workers, journal: Journal, verbosity: int, patterns:
     assert worker.count(" DEBUG ") == (3 if verbosity == 2 else 0)
     assert worker.count("INFO Job") == (1 if verbosity else 0)
     assert "secret" not in worker.output
+
+
+@pytest.mark.parametrize("project_decides", [True, False])
+def test_a_caller_of_a_command_keeps_its_lines(
+    monkeypatch: pytest.MonkeyPatch, settings: Any, project_decides: bool
+) -> None:
+    """``verbosity`` is that of the command, whether it does its work or cannot."""
+    ours = logging.getLogger("alkstore_django")
+    if not project_decides:
+        monkeypatch.setattr(ours, "handlers", [])
+        monkeypatch.setattr(logging.root, "handlers", [])
+    before = ours.level, list(ours.handlers), ours.propagate
+    call_command("alkworker", batch=True, verbosity=0)
+    assert (ours.level, ours.handlers, ours.propagate) == before
+    settings.ALKSTORE = {"IMPORTS": ["tests.nowhere"]}
+    for command in ("alkworker", "alkscheduler"):
+        with pytest.raises(ImportError, match="nowhere"):
+            call_command(command, verbosity=0)
+        assert (ours.level, ours.handlers, ours.propagate) == before
 
 
 def test_an_interrupted_task(workers: Workers, journal: Journal) -> None:

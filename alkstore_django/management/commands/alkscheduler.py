@@ -36,13 +36,19 @@ class Command(DatabaseCommand):
         if given["interval"] > RENEWAL:
             raise CommandError(f"--interval is at most {RENEWAL:g} seconds.")
         using = database(given["database"])
-        logs.configure(given["verbosity"])
+        undo = logs.configure(given["verbosity"])
+        try:
+            self.schedule(using, given["interval"])
+        except TablesMissing as error:
+            raise CommandError(str(error)) from error
+        finally:
+            undo()
+
+    def schedule(self, using: str, interval: float) -> None:
+        """Until stopped. Raises ``TablesMissing``."""
         check_kept_connections()
         watch_lines()
         registry.autodiscover()
-        scheduler = Scheduler(using, given["interval"])
+        scheduler = Scheduler(using, interval)
         with Shutdown(0, wake=scheduler.stop):
-            try:
-                scheduler.run()
-            except TablesMissing as error:
-                raise CommandError(str(error)) from error
+            scheduler.run()
