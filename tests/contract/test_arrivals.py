@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from alkstore_django.models import Job
 from alkstore_django.queues import Queue
 from alkstore_django.sql import get_dialect
 from alkstore_django.sql.tables import LIVE
