@@ -72,11 +72,11 @@ class AlkstoreBackend(BaseTaskBackend):
         from . import arrivals
 
         self.validate_task(task)
-        check_database(task, self.using)
+        check_database(task, using := self.using)  # a router may take its time
         envelope = _envelope(task, args, kwargs, self._extra(task))
         if option(task, "unique") is not None:
             return self._enqueue_unique(task, [envelope])[0]
-        arrival = arrivals.add(self.using, task.queue_name, envelope.seal(), arrivals.row(**_options(task)))
+        arrival = arrivals.add(using, task.queue_name, envelope.seal(), arrivals.row(**_options(task)))
         return self._enqueued(arrival, task, envelope)
 
     def enqueue_many(self, task: Any, calls: Iterable[Any]) -> list[Any]:
@@ -161,9 +161,12 @@ class AlkstoreBackend(BaseTaskBackend):
         if job is None:
             raise TaskResultDoesNotExist(result_id)
         try:
-            return task_results.from_job(self.using, job, self.alias)
+            result = task_results.from_job(self.using, job, self.alias)
         except UndecodablePayload as error:
             raise TaskResultDoesNotExist(result_id) from error
+        if not task_results.is_whole(self.using, result):
+            raise TaskResultDoesNotExist(result_id)
+        return result
 
     def cancel(self, result_id: str) -> bool:
         """``AlkTaskResult.cancel`` by id; ``False`` also for one that is unknown or malformed."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+import weakref
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from asgiref.sync import sync_to_async
 from django.db import connections, transaction
@@ -17,22 +18,25 @@ from .values import seconds
 class Pledge:
     """Whether a write holds: one in a transaction of the caller's does until that is rolled back.
 
-    Django tells of commits alone. What it will tell of no more was rolled back, or its savepoint was.
+    Django tells of commits alone, and keeps what it will tell alive until then: what is gone before was
+    rolled back, or its savepoint was. A callback that runs earlier in the same commit sees it as held.
     """
 
     def __init__(self, using: str) -> None:
-        self._connection: Any = connections[using]
-        self.is_kept = not self._connection.in_atomic_block
-        if not self.is_kept:
-            transaction.on_commit(self._keep, using=using)
+        self.is_kept = not connections[using].in_atomic_block
+        if self.is_kept:
+            return
+
+        def keep() -> None:
+            self.is_kept = True
+
+        self._waiting = weakref.ref(keep)
+        transaction.on_commit(keep, using=using, robust=True)
 
     @property
     def is_broken(self) -> bool:
-        waiting = self._connection.run_on_commit
-        return not self.is_kept and all(each[1] != self._keep for each in list(waiting))
-
-    def _keep(self) -> None:
-        self.is_kept = True
+        # Asked last, the flag is set if it ran between the two questions.
+        return not self.is_kept and self._waiting() is None and not self.is_kept
 
 
 class _Written(NamedTuple):
@@ -56,11 +60,11 @@ class HeldLock:
         self._written: tuple[_Written, ...] = (_Written(hold, Pledge(using)),)
         """The last one that has not been rolled back counts."""
         self._is_lost = False
-        self._is_released = False
+        self._release: Pledge | None = None
         self._let_go: Callable[[], object] = lambda: None
 
     def __repr__(self) -> str:
-        state = "released" if self._is_released else "lost" if self.lost else f"until {self.expires_at}"
+        state = "released" if self.is_released else "lost" if self.lost else f"until {self.expires_at}"
         return f"<HeldLock {self.name!r} by {self.owner!r}, {state}>"
 
     @property
@@ -83,12 +87,12 @@ class HeldLock:
         ``False`` does not mean that it will be ours a moment later: that is what ``token`` is for. What was
         released in time is not lost.
         """
-        return self._is_lost or (not self._is_released and self.seconds_left <= 0)
+        return self._is_lost or (not self.is_released and self.seconds_left <= 0)
 
     @property
     def is_released(self) -> bool:
-        """Whether ``release`` was called."""
-        return self._is_released
+        """Whether ``release`` was called, and not rolled back."""
+        return self._release is not None and not self._release.is_broken
 
     def renew(self, ttl: int | float | timedelta | None = None) -> bool:
         """Hold it for ``ttl`` seconds from now, by default as many as before; ``False`` if it is lost.
@@ -97,11 +101,11 @@ class HeldLock:
         ``TypeError`` or ``ValueError`` for a bad ``ttl``.
         """
         span = self.ttl if ttl is None else seconds("ttl", ttl, low=1)
-        if self._is_lost or self._is_released:
+        if self._is_lost or self.is_released:
             return False
         hold = _locks(self.using).extend(self.name, self.owner, span)
         if hold is None:
-            self._is_lost = not self._is_released  # meanwhile, by another thread
+            self._is_lost = not self.is_released  # meanwhile, by another thread
             return False
         written = _Written(hold, Pledge(self.using))
         self._written = (written,) if written.pledge.is_kept else (*self._written, written)
@@ -109,17 +113,23 @@ class HeldLock:
         return True
 
     def release(self) -> bool:
-        """Give it back. ``False`` if there was nothing to give back: it was lost, or released before."""
-        if self._is_released:
+        """Give it back. ``False`` if there was nothing to give back: it was lost, or released before.
+
+        In a transaction that is rolled back it was not released: it is held as before, and renewed.
+        """
+        if self.is_released:
             return False
-        self._is_released = True
         is_over = self.seconds_left <= 0
+        self._release = release = Pledge(self.using)
         try:
-            self._let_go()
+            if release.is_kept:
+                self._let_go()
             was_there = _locks(self.using).release(self.name, self.owner)
         except BaseException:
-            self._is_released = False
+            self._release = None
             raise
+        if not release.is_kept:
+            transaction.on_commit(lambda: self._let_go(), using=self.using, robust=True)
         self._is_lost = self._is_lost or is_over or not was_there
         return not self._is_lost
 
@@ -137,12 +147,12 @@ class HeldLock:
     # -- for who renews it by itself ----------------------------------------------------------------
 
     def on_release(self, let_go: Callable[[], object]) -> None:
-        """Call it at the release, before the lock is given back."""
+        """Call it at the release: before the lock is given back, or once that is committed."""
         self._let_go = let_go
 
     def give_up(self) -> None:
         """It could not be renewed in time."""
-        self._is_lost = not self._is_released
+        self._is_lost = not self.is_released
 
 
 def take(using: str, name: str, owner: str, ttl: int, *, is_new: bool) -> HeldLock | None:

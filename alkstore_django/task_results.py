@@ -58,6 +58,14 @@ def from_jobs(using: str, jobs: Sequence[JobInfo], backend: str | None = None) -
     return results
 
 
+def is_whole(using: str, result: AlkTaskResult) -> bool:
+    """Whether a value of ``None`` is what the task returned: it is also found when the time of the result
+    was over between two looks, that of the job and that of the value."""
+    if result.status != TaskResultStatus.SUCCESSFUL or result.return_value is not None:
+        return True
+    return Run.objects.db_manager(using).kept().filter(pk=int(result.id)).exists()
+
+
 def _from_job(
     job: JobInfo,
     envelope: Envelope,

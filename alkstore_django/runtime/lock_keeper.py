@@ -68,6 +68,8 @@ class Keeper:
     def _renewed(self) -> bool:
         """Whether it goes on: after an error of the database there are more tries while it has time."""
         held = self._held
+        if held.is_released:  # in a transaction that may be rolled back, or whose commit will end this thread
+            return held.seconds_left > 0
         try:
             self._has_failed = False
             return held.renew()

@@ -8,6 +8,7 @@ from django.db.models import F
 
 from alkstore_django import served
 from alkstore_django.models import Job, UniqueKey, WorkerProcess
+from alkstore_django.models.outbox import PARKED
 from alkstore_django.values import instant, seconds
 
 
@@ -20,8 +21,9 @@ def travel(by: int | float | timedelta, *, using: str | None = None) -> None:
     """
     shift = seconds("by", by)
     for alias in served.databases() if using is None else [using]:
-        Job.objects.using(alias).update(
-            run_at=F("run_at") - shift,
+        jobs = Job.objects.using(alias)
+        jobs.exclude(run_at=PARKED).update(run_at=F("run_at") - shift)  # events wait in line, for no time
+        jobs.update(
             expires_at=F("expires_at") - shift,
             claim_expires_at=F("claim_expires_at") - shift,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from datetime import timedelta
 
 import pytest
@@ -113,6 +114,37 @@ class TestInTransactions:
             held = lock("l", renew=True).acquire()
             transaction.set_rollback(True)
         assert not held.release() and held.lost
+
+    @pytest.mark.parametrize("renew", [False, True])
+    def test_a_rolled_back_release_gives_nothing_back(
+        self, monkeypatch: pytest.MonkeyPatch, renew: bool
+    ) -> None:
+        monkeypatch.setattr(lock_keeper.Keeper, "_pause", lambda keeper: 0.02)
+        held = lock("l", ttl=600, renew=renew).acquire()
+        with transaction.atomic():
+            with transaction.atomic():
+                assert held.release() and held.is_released and not held.release() and not held.renew()
+                transaction.set_rollback(True)
+            assert not held.is_released and held.release()
+            transaction.set_rollback(True)
+        assert not (held.is_released or held.lost)
+        if renew:
+            before = held.expires_at
+            wait_until(lambda: held.expires_at > before)
+        assert held.renew(600)
+        with transaction.atomic():
+            assert held.release() and not held.lost
+        assert held.is_released and not held.lost and locks.holder("l") is None
+        assert not [each for each in threading.enumerate() if each.name == "alkstore-lock-l"]
+
+    def test_callbacks_of_the_same_commit_see_it_as_it_is(self) -> None:
+        released = lock("released").acquire()
+        seen = []
+        with transaction.atomic():
+            transaction.on_commit(lambda: seen.append((held.lost, released.is_released)))
+            held = lock("l").acquire()
+            released.release()
+        assert seen == [(False, True)] and held.release()
 
 
 class InTestCase(TestCase):

@@ -6,10 +6,12 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.db import connection
 
 from alkstore_django import queues, turns
 from alkstore_django.compat import TaskResultDoesNotExist, TaskResultStatus
 from alkstore_django.queues import Queue
+from alkstore_django.sql.tables import RESULTS
 from alkstore_django.turns import Verdict, Wish
 from alkstore_django.values import as_datetime
 from tests import factories
@@ -182,4 +184,19 @@ def test_when_its_time_is_over_it_does_not_exist() -> None:
     settle(claim(result), Verdict.ACK, value="1", ttl=60)
     change(int(result.id), model=factories.Run, expires_at=at(0))
     with pytest.raises(TaskResultDoesNotExist):
+        tasks.send.get_result(result.id)
+
+
+def test_a_value_whose_time_ends_between_two_looks_is_not_none() -> None:
+    """The job was there when it was looked for, and its value not any more."""
+    result = enqueue(1)
+    settle(claim(result), Verdict.ACK, value="1", ttl=60)
+
+    def too_late(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("SELECT") and RESULTS in sql:
+            change(int(result.id), model=factories.Result, expires_at=at(0))
+            change(int(result.id), model=factories.Run, expires_at=at(0))
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(too_late), pytest.raises(TaskResultDoesNotExist):
         tasks.send.get_result(result.id)

@@ -17,6 +17,7 @@ from alkstore_django.compat import TaskResultStatus, task_finished, task_started
 from alkstore_django.exceptions import TaskExpired, TaskTimedOut
 from alkstore_django.handlers import handler
 from alkstore_django.models import Attempt, DeadJob, Job
+from alkstore_django.outbox import outbox
 from alkstore_django.queues import Queue
 from alkstore_django.testing import Ran, drain, immediate, manual, travel
 from tests import factories
@@ -372,6 +373,24 @@ def test_travel() -> None:
     factories.claimed("held", claim_expires_at=at(60))
     travel(100)
     assert Job.objects.get(queue="held").claim_expires_at < factories.now()
+
+
+def test_events_wait_in_line_however_much_time_passes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their turn is no moment: what has no time does not move."""
+    monkeypatch.setattr(registry, "_handlers", {})
+    tried = []
+
+    @outbox("letters", base_backoff=10)
+    def deliver(event: Any) -> None:
+        tried.append(event.payload)
+        if len(tried) < 2:
+            raise tasks.Boom
+
+    deliver.enqueue_many(["first", "second", "third"], keys=["k", "k", "k"])
+    assert [ran.ended for ran in drain(deliver.queue_name)] == ["retried"]
+    travel(timedelta(days=1))
+    drain(deliver.queue_name, until=timedelta(minutes=5))
+    assert tried == ["first", "first", "second", "third"]
 
 
 @pytest.mark.parametrize(
