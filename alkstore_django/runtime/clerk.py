@@ -128,7 +128,9 @@ class Clerk:
         """``asked``: by the monotonic clock, not after the claims began."""
         if not claims:
             return
-        history = turns.history(self.using, claims)
+        # All reads come first: what is in hand has been handed out, also if one of them fails.
+        history, told = turns.history(self.using, claims), self.records.of(claims)
+        keys = self.relays.keys_of(claims)
         visibility = {wish.queue: wish.visibility for wish in self.plan.wishes(1)}
         for claim in claims:
             self.hand.leases.add(claim, visibility[claim.queue], since=asked)
@@ -137,7 +139,7 @@ class Clerk:
         late = [claim for claim in claims if waited >= visibility[claim.queue]]
         self.hand.put_back(late)  # unless others have them by now
         fresh = [claim for claim in claims if claim not in late]
-        hand, told, keys = self.hand, self.records.of(fresh), self.relays.keys_of(fresh)
+        hand = self.hand
         assignments = [
             Assignment(
                 claim,

@@ -9,7 +9,7 @@ import pytest
 from django.db import DatabaseError, connection
 
 from alkstore_django.models import Run
-from tests.app import tasks
+from tests.app import contextual, outboxes, tasks
 from tests.e2e.connections import SETTINGS
 from tests.processes import Journal, Process, Workers
 from tests.proxy import Proxy
@@ -91,6 +91,30 @@ def test_sessions_end_while_tasks_run(
     assert {*quiet, *asking} == succeeded()
     assert [history(job_id) for job_id in asking] == [["failed"]] * 3
     assert not dead()
+
+
+@pytest.mark.parametrize(
+    "read",
+    [
+        "SELECT .*alkstore_metadata",
+        "SELECT 1 FROM alkstore_outbox_events",
+        "SELECT job_id, .*FROM alkstore_outbox_events",
+    ],
+)
+def test_the_connection_is_lost_between_a_claim_and_its_tasks(
+    workers: Workers, journal: Journal, read: str
+) -> None:
+    """Nothing is held that nobody runs, and no attempt is spent."""
+    told = [int(tasks.write.enqueue(journal.path, "sync").id), int(contextual.tell_async.enqueue().id)]
+    events = [{"path": str(journal.path), "n": n} for n in (1, 2)]
+    outboxes.write.enqueue_many(events, keys=["k", "k"])
+    worker = workers.start("--batch", ALKSTORE_CUT=read, DJANGO_SETTINGS_MODULE="tests.e2e.cut_off")
+    assert worker.join() == 0
+    outages(worker, 1)
+    assert [line for line in journal.lines if line.startswith("k ")] == ["k 1", "k 2"]
+    assert journal.keys.count("sync") == 1
+    assert {*told} <= succeeded() and not dead()
+    assert {run.attempts for run in Run.objects.all()} == {1}
 
 
 class LateDatabase:
