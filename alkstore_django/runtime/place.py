@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import select
 import signal
 import subprocess
 import threading
@@ -28,6 +29,10 @@ AFTER_CRASH = Backoff(base=1, cap=30, jitter=0.2)
 
 MARGIN = 10.0
 """Seconds that a process may take to end, beyond those that its tasks may take."""
+
+
+LOOK = 0.2
+"""Seconds between two looks at whether a process that has not begun yet has ended."""
 
 
 class Place:
@@ -141,20 +146,35 @@ class Place:
         )
 
     def _watch(self, process: subprocess.Popen[bytes], lifeline: int) -> None:
-        said = b""
-        with suppress(OSError):  # it has ended in the middle of something; Windows: it cannot say it
-            said = os.read(lifeline, 1)
-            if said == BEGUN:
-                self._has_begun = True
-                self._changed(self)
+        said = _first_word(process, lifeline)
+        if said == BEGUN:
+            self._has_begun = True
+            self._changed(self)
         process.wait()
-        if os.name != "nt":
-            with suppress(OSError):  # it has said nothing; what it has started may have the pipe, and go on
-                os.set_blocking(lifeline, False)
-                said += os.read(lifeline, 1)
-        self._has_said_end = ENDED in said
+        said += _last_words(lifeline)
+        self._has_begun, self._has_said_end = BEGUN in said, ENDED in said
         self._is_over = True
         self._changed(self)
+
+
+def _first_word(process: subprocess.Popen[bytes], lifeline: int) -> bytes:
+    """Wait until a process says that it begins; empty if it has ended before. What it has started by then
+    may have its end of the lifeline, and go on."""
+    with suppress(OSError):  # it has ended in the middle of something; Windows: it cannot say it
+        while process.poll() is None:
+            if select.select([lifeline], [], [], LOOK)[0]:
+                return os.read(lifeline, 1)
+    return b""
+
+
+def _last_words(lifeline: int) -> bytes:
+    """What a process has said that nobody has read."""
+    if os.name == "nt":
+        return b""
+    with suppress(OSError):  # it has said nothing
+        os.set_blocking(lifeline, False)
+        return os.read(lifeline, len(BEGUN + ENDED))
+    return b""
 
 
 def _in_words(code: int) -> str:

@@ -82,6 +82,29 @@ def test_a_crash_loop_is_slowed_and_told(workers: Workers, tmp_path: Path) -> No
     assert supervisor.stop(patience=5) == 1
 
 
+def test_a_crash_is_seen_whatever_the_process_has_started(
+    workers: Workers, tmp_path: Path, gate: Path
+) -> None:
+    """Before a worker has taken its standard input away, it is that of what settings start."""
+    (tmp_path / "settings_with_a_daemon.py").write_text(
+        "import os, subprocess, sys\n"
+        "from tests.settings import *\n"
+        "if 'ALKWORKER_NUMBER' in os.environ:\n"
+        "    wait = 'import os, sys, time\\nwhile not os.path.exists(sys.argv[1]): time.sleep(0.05)'\n"
+        "    elsewhere = {'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL}\n"
+        f"    subprocess.Popen([sys.executable, '-c', wait, {str(gate)!r}], **elsewhere)\n"
+        "    sys.exit(3)\n"
+    )
+    environment = {"DJANGO_SETTINGS_MODULE": "settings_with_a_daemon", "PYTHONPATH": str(tmp_path)}
+    supervisor = workers.start("--processes", 1, **environment)
+    try:
+        supervisor.wait_for(r"ERROR alkworker Worker 1: process \d+ ended with exit code 3 after")
+        supervisor.wait_for("crash 2 in a row")
+        assert supervisor.stop(patience=5) == 1
+    finally:
+        gate.touch()
+
+
 # -- stop -------------------------------------------------------------------------------------------
 
 
