@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from django.db import Error, transaction
+from django.db import Error, connections, transaction
 
 from alkstore_django import atomic_claims
 from alkstore_django.exceptions import TaskInterrupted, TaskTimedOut
@@ -16,6 +16,7 @@ from alkstore_django.tasks import check_database
 from alkstore_django.turns import Outcome, Verdict
 
 from .atomic_runs import AtomicRuns
+from .reconciliation import is_settled
 from .timeouts import Interruption
 
 logger = get_logger("alkstore_django.worker")
@@ -109,17 +110,30 @@ class AtomicRun:
     def _failed(self, error: BaseException) -> None:
         if self.is_committed:
             logger.exception("%s is done; a callback of its commit failed.", self._job)
-        elif self.has_begun:
+        elif self.has_begun and not self._was_written():
             self.error = self.error or error
             if self._was_cut_off:
                 self.execution.let_go_of_connections()
             self.outcome = self.execution.judge(self.error)
             self.execution.record.undo()
             self.execution.keep_metadata()
+        elif self.has_begun:
+            logger.warning("%s is done; the answer to its commit was lost: %s", self._job, error)
         elif isinstance(error, (Error, TaskInterrupted)):
             logger.warning("%s could not begin and is put back: %s", self._job, error)
         else:
             raise error
+
+    def _was_written(self) -> bool:
+        """Whether the outcome is in the tables although its commit has failed: its answer was lost. Whoever
+        cannot be asked has not written it, as far as anybody is told; the clerk asks again."""
+        if self.error is not None or self.outcome is None:
+            return False
+        try:
+            connections[self.using].close()
+            return is_settled(self.using, self.claim)
+        except Error:
+            return False
 
     def _tell(self, outcome: Outcome) -> None:
         if self.error is None:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group
-from django.db import connection, connections
+from django.db import OperationalError, connection, connections
+from django.db.backends.signals import connection_created
 
 from alkstore_django.compat import TaskResultStatus, task_finished, task_started
 from alkstore_django.models import Job, Run
@@ -160,6 +162,34 @@ def test_finished_is_told_after_the_commit() -> None:
         task_started.disconnect(started)
         task_finished.disconnect(finished)
     assert seen == [("started", True, 1), ("finished", False, 0)]
+
+
+def test_what_was_committed_is_told_although_its_answer_was_lost() -> None:
+    told: list[tuple[Any, Any]] = []
+    cut: list[str] = []
+
+    def finished(task_result: Any, **kwargs: Any) -> None:
+        told.append((task_result.status, task_result.attempts))
+
+    def connected(connection: Any, **kwargs: Any) -> None:
+        if threading.current_thread() is not threading.main_thread():
+            connection._commit = partial(lose_the_answer, connection._commit)
+
+    def lose_the_answer(commit: Any) -> None:
+        commit()
+        if not cut:
+            cut.append("once")
+            raise OperationalError("the server closed the connection")
+
+    task_finished.connect(finished)
+    connection_created.connect(connected)
+    try:
+        result = outcome(atomic.make_group, "made")
+    finally:
+        connection_created.disconnect(connected)
+        task_finished.disconnect(finished)
+    assert cut and told == [(TaskResultStatus.SUCCESSFUL, 1)]
+    assert (result.status, result.return_value, groups()) == (TaskResultStatus.SUCCESSFUL, "made", ["made"])
 
 
 def test_a_lost_claim_does_not_run(caplog: pytest.LogCaptureFixture) -> None:
