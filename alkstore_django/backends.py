@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 from itertools import repeat
-from logging import getLogger
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -27,12 +26,13 @@ from .compat import (
 )
 from .envelopes import Envelope
 from .exceptions import UndecodablePayload
+from .logs import get_logger
 from .names import checked
 from .payloads import normalised
 from .signals import unique_conflict
 from .tasks import AlkTask, check_database, option, stored_name
 
-logger = getLogger(__name__)
+logger = get_logger(__name__)
 
 _RESULT_ID = re.compile("[1-9][0-9]{0,18}")
 
@@ -154,17 +154,13 @@ class AlkstoreBackend(BaseTaskBackend):
         """The result of that id, at any stage. Raises ``TaskResultDoesNotExist``, also for a malformed
         id, for a job that is no task, and for one that another program finished."""
         from . import task_results
-        from .inspection import get_job
 
         job_id = _job_id(result_id)
-        job = None if job_id is None else get_job(self.using, job_id)
-        if job is None:
-            raise TaskResultDoesNotExist(result_id)
         try:
-            result = task_results.from_job(self.using, job, self.alias)
+            result = None if job_id is None else task_results.find_one(self.using, job_id, self.alias)
         except UndecodablePayload as error:
             raise TaskResultDoesNotExist(result_id) from error
-        if not task_results.is_whole(self.using, result):
+        if result is None:
             raise TaskResultDoesNotExist(result_id)
         return result
 

@@ -5,12 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .exceptions import JobFailed
+from django.db import DatabaseError, connections
+
+from .exceptions import JobFailed, UndecodablePayload
 from .failures import Failure, from_exception, of
 from .inspection import INTERRUPTED
+from .logs import get_logger
 from .models import Attempt, Claim, DeadJob, Job
 from .models.base import in_transaction
 from .payloads import decode
+
+logger = get_logger("alkstore_django.queues")
 
 SWEEP = 500
 """Lapsed claims that one claim looks at, and rows that one transaction of a sweep moves."""
@@ -60,6 +65,34 @@ def take(using: str, queue: str, worker_id: str, n: int, visibility: int) -> lis
         return jobs.claim_pending(queue, worker_id, n, visibility)
 
     return in_transaction(using, claim)
+
+
+def batch(using: str, queue: str, worker_id: str, n: int, visibility: int) -> list[ClaimedJob]:
+    """See ``Queue.claim_batch``."""
+    jobs: list[ClaimedJob] = []
+    is_more = True
+    while is_more and n > len(jobs):
+        try:
+            is_more = _add(using, take(using, queue, worker_id, n - len(jobs), visibility), jobs)
+        except DatabaseError as error:
+            if not jobs or connections[using].in_atomic_block:
+                raise
+            logger.warning("Queue %r: fewer jobs are claimed than there may be: %s", queue, error)
+            break
+    return jobs
+
+
+def _add(using: str, claims: list[Claim], jobs: list[ClaimedJob]) -> bool:
+    """Add what was claimed to ``jobs``, and bury what can be none; whether there was such."""
+    broken: list[tuple[Claim, str]] = []
+    for claim in claims:
+        try:
+            jobs.append(ClaimedJob.of(claim))
+        except UndecodablePayload as error:
+            broken.append((claim, str(error)))
+    for claim, why in broken:
+        bury(using, claim, of(UndecodablePayload, why))
+    return bool(broken)
 
 
 def ack_all(using: str, claims: list[Claim]) -> int:

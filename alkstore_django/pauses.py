@@ -8,6 +8,7 @@ from datetime import timedelta
 from asgiref.sync import sync_to_async
 
 from .models import Job, QueueControl, QueueControlManager, alias
+from .models.base import in_transaction
 from .names import checked
 from .values import duration
 
@@ -64,10 +65,14 @@ def pause(using: str, queue: str, for_: int | float | timedelta | str | None = N
 
 def resume(using: str, queue: str) -> bool:
     """End the pause of a queue of any name; whether it was paused."""
-    resumed = _controls(using).resume(queue)
-    if resumed:
-        Job.objects.db_manager(using).announce()
-    return resumed
+
+    def resume() -> bool:
+        resumed = _controls(using).resume(queue)
+        if resumed:
+            Job.objects.db_manager(using).announce()
+        return resumed
+
+    return in_transaction(using, resume)
 
 
 def paused(using: str | None = None) -> list[Pause]:

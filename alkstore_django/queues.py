@@ -16,8 +16,6 @@ from asgiref.sync import sync_to_async
 
 from . import arrivals, cancellation, claims, inspection, reviving
 from .claims import ClaimedJob
-from .exceptions import UndecodablePayload
-from .failures import of
 from .handlers import handler as handler
 from .inspection import JobInfo
 from .models import DeadJob, DeadJobManager, Job, JobManager, alias
@@ -135,22 +133,11 @@ class Queue(Pausable):
 
         Every claim spends an attempt. Jobs whose claim lapsed are claimed again, or are dead letters
         if they have no attempt left; so are jobs whose payload is not JSON, whose text is kept.
+        What is claimed is returned, also if the database fails then: outside of a transaction.
         """
         checked("worker", worker_id)
         n = whole("n", n, 0)
-        jobs: list[ClaimedJob] = []
-        while n > len(jobs):
-            broken = 0
-            taken = claims.take(self.using, self.name, worker_id, n - len(jobs), self.visibility_timeout)
-            for claim in taken:
-                try:
-                    jobs.append(ClaimedJob.of(claim))
-                except UndecodablePayload as error:
-                    broken += 1
-                    claims.bury(self.using, claim, of(UndecodablePayload, str(error)))
-            if not broken:
-                break
-        return jobs
+        return claims.batch(self.using, self.name, worker_id, n, self.visibility_timeout)
 
     # -- what became of it ------------------------------------------------------------------------
 

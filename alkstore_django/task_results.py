@@ -15,7 +15,7 @@ from .compat import DEFAULT_TASK_BACKEND_ALIAS, Task, TaskError, TaskResultStatu
 from .envelopes import Envelope, unseal
 from .exceptions import JobFailed, TaskCancelled, UnknownTask
 from .failures import class_path
-from .inspection import JobInfo
+from .inspection import JobInfo, get_job
 from .models import Attempt, Claim, Result, Run
 from .payloads import decode
 from .registry import find
@@ -31,6 +31,36 @@ _STATUS = {
     Run.FAILED: TaskResultStatus.FAILED,
     Run.CANCELLED: TaskResultStatus.FAILED,
 }
+
+
+LOOKS = 3
+"""How often a result is read at most, while its job goes on between the reads that it is made of."""
+
+
+def find_one(using: str, job_id: int, backend: str) -> AlkTaskResult | None:
+    """The result of a job as it is at one moment, though it takes several reads; ``None`` if there is no job
+    any more. Raises ``UndecodablePayload`` if it is no task's."""
+    result = before = None
+    for _ in range(LOOKS):
+        job = get_job(using, job_id)
+        if job is None:
+            return None
+        if job == before:
+            break
+        result, before = from_job(using, job, backend), job
+        if not _may_be_torn(result):
+            break
+    return result
+
+
+def _may_be_torn(result: AlkTaskResult) -> bool:
+    """Whether the job may have gone on between the look for it and those for its value and its history: if
+    it is as it was before, it has not. Its time may have been over in between, or its attempt."""
+    if result.status == TaskResultStatus.SUCCESSFUL:
+        return result.return_value is None
+    if result.status == TaskResultStatus.FAILED:
+        return not result.errors
+    return bool(result.errors or result.worker_ids[:-1])
 
 
 def from_job(using: str, job: JobInfo, backend: str | None = None) -> AlkTaskResult:
@@ -56,14 +86,6 @@ def from_jobs(using: str, jobs: Sequence[JobInfo], backend: str | None = None) -
         told = metadata_values.read(saved.get(job.id), envelope)
         results.append(_from_job(job, envelope, told, histories.get(job.id, []), values.get(job.id)))
     return results
-
-
-def is_whole(using: str, result: AlkTaskResult) -> bool:
-    """Whether a value of ``None`` is what the task returned: it is also found when the time of the result
-    was over between two looks, that of the job and that of the value."""
-    if result.status != TaskResultStatus.SUCCESSFUL or result.return_value is not None:
-        return True
-    return Run.objects.db_manager(using).kept().filter(pk=int(result.id)).exists()
 
 
 def _from_job(

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.db import connection
 
 from alkstore_django import cancellation, finding
 from alkstore_django.finding import JobFilter, LiveJob
@@ -255,3 +256,20 @@ def test_tasks_by_their_stored_names() -> None:
     assert alkcancel("--task", "contract.receipt", "--noinput").endswith("1 job cancelled.\n")
     result.refresh()
     assert [error.exception_class.__name__ for error in result.errors] == ["TaskCancelled"]
+
+
+def test_a_letter_that_comes_back_meanwhile(queue: Queue) -> None:
+    """What has an id is meant, also if it was not there when it was looked for."""
+    letter = dead(5, queue.name)
+    left = [True]
+
+    def requeue_after_the_look(execute: Any, sql: str, *rest: Any) -> Any:
+        found = execute(sql, *rest)
+        if left and sql.startswith("SELECT"):
+            left.clear()
+            assert queue.requeue([letter]) == 1
+        return found
+
+    with connection.execute_wrapper(requeue_after_the_look):
+        assert "is cancelled" in alkcancel(letter)
+    assert not left and where(letter) == "run"

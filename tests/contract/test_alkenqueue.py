@@ -10,12 +10,12 @@ import pytest
 from django.conf import settings
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import connection
+from django.db import connection, transaction
 from django.test import override_settings
 from django.test.utils import CaptureQueriesContext
 
 from alkstore_django.compat import NATIVE
-from alkstore_django.models import Job
+from alkstore_django.models import Attempt, Job
 from alkstore_django.queues import Queue
 from tests.contract import tasks
 from tests.contract.clerk import NO, settle
@@ -170,6 +170,20 @@ def test_to_wait_for_the_end() -> None:
         with pytest.raises(CommandError) as raised:
             alkenqueue(SEND, "--wait", 60)
         assert "has failed: no" in str(raised.value) or "has failed: ValueError: no" in str(raised.value)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_to_wait_for_what_leaves_no_history() -> None:
+    def end() -> None:
+        job = Queue("default").claim_one("w")
+        assert job is not None
+        with transaction.atomic():
+            assert settle(outcome(job.claim, "DISCARD", failure=NO, ttl=60)) == []
+            Attempt.objects.all().delete()
+
+    why = "has failed: nothing is known of why"
+    with meanwhile(end), pytest.raises(CommandError, match=why):
+        alkenqueue(SEND, "--wait", 60)
 
 
 @pytest.mark.django_db(transaction=True)

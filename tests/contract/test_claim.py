@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import OperationalError, connection
 from django.db import transaction as django_transaction
 
 from alkstore_django.models import Job
 from alkstore_django.queues import Queue
+from alkstore_django.sql.tables import LIVE
 from tests import factories
 from tests.factories import at, claimed, columns, history, live, now, where, within_a_second
 
@@ -217,3 +218,26 @@ def test_a_claim_is_given_up_with_the_transaction(queue: Queue) -> None:
         assert queue.claim_one("w") is not None
         raise ZeroDivisionError
     assert columns(job_id, "state", "attempts") == ("pending", 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_claimed_is_returned_whatever_fails_then(
+    queue: Queue, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Otherwise nobody would hold it, and an attempt that nobody made were its last."""
+    good = queue.enqueue(1, max_attempts=1, priority=1)
+    broken = live(queue.name, "{no json")
+
+    def fail(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith(f"SELECT id, attempts FROM {LIVE}"):  # to bury it
+            raise OperationalError("the connection is lost")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(fail):
+        (job,) = queue.claim_batch("w", 5)
+    assert job.id == good and "fewer jobs are claimed" in caplog.text
+    assert queue.ack(job) and where(broken) == "live"
+    with connection.execute_wrapper(fail), pytest.raises(OperationalError), django_transaction.atomic():
+        live(queue.name, "{no json", priority=-1)
+        queue.enqueue(2, priority=1)
+        queue.claim_batch("w", 5)

@@ -11,7 +11,7 @@ from django.db import connection
 from alkstore_django import queues, turns
 from alkstore_django.compat import TaskResultDoesNotExist, TaskResultStatus
 from alkstore_django.queues import Queue
-from alkstore_django.sql.tables import RESULTS
+from alkstore_django.sql.tables import ATTEMPTS, RESULTS
 from alkstore_django.turns import Verdict, Wish
 from alkstore_django.values import as_datetime
 from tests import factories
@@ -195,6 +195,35 @@ def test_a_value_whose_time_ends_between_two_looks_is_not_none() -> None:
     def too_late(execute: Any, sql: str, *rest: Any) -> Any:
         if sql.startswith("SELECT") and RESULTS in sql:
             change(int(result.id), model=factories.Result, expires_at=at(0))
+            change(int(result.id), model=factories.Run, expires_at=at(0))
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(too_late), pytest.raises(TaskResultDoesNotExist):
+        tasks.send.get_result(result.id)
+
+
+def test_an_attempt_that_ends_between_two_looks_is_told_once() -> None:
+    result = enqueue(1)
+    claims = [claim(result)]
+
+    def end_it(execute: Any, sql: str, *rest: Any) -> Any:
+        if claims and sql.startswith("SELECT") and ATTEMPTS in sql:
+            settle(claims.pop(), Verdict.RETRY, failure=failure(), delay=60)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(end_it):
+        found = tasks.send.get_result(result.id)
+    assert shape(found) == (READY, [True, True, False], 1, 1)
+
+
+def test_a_history_that_is_deleted_between_two_looks() -> None:
+    """A task that has failed has errors, or it is not known any more."""
+    result = enqueue(1)
+    settle(claim(result), Verdict.DISCARD, failure=failure(), ttl=60)
+
+    def too_late(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("SELECT") and ATTEMPTS in sql:
+            factories.ask(f"DELETE FROM {ATTEMPTS}")
             change(int(result.id), model=factories.Run, expires_at=at(0))
         return execute(sql, *rest)
 

@@ -5,18 +5,19 @@ from __future__ import annotations
 import re
 from io import StringIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
-from django.db import transaction
+from django.db import OperationalError, connection, transaction
 
 from alkstore_django.models import Job, Run
 from alkstore_django.pauses import paused
 from alkstore_django.queues import Queue
 from tests import factories
 from tests.app import tasks
-from tests.factories import at
+from tests.factories import ask, at
 from tests.processes import Journal, Process, Workers
 from tests.queue_state import dead, history, live
 
@@ -188,6 +189,30 @@ def test_the_commands() -> None:
     assert command("alkresume", "other", "nobody's", "mails") == (expected, "")
     assert paused() == []
     assert "is paused" not in command("alkstatus")[0]
+
+
+def test_a_pause_that_has_ended_before_it_is_told() -> None:
+    def resume(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith("SELECT") and "paused_until - " in sql:
+            ask("DELETE FROM alkstore_queue_controls")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(resume):
+        output, _ = command("alkpause", "mails", "--for", "10m")
+    assert output == "Queue mails was paused, and is not any more.\n"
+
+
+@pytest.mark.only("postgresql")
+def test_a_queue_is_resumed_and_told_of_or_neither() -> None:
+    def fail(execute: Any, sql: str, *rest: Any) -> Any:
+        if "pg_notify" in sql:
+            raise OperationalError("the connection is lost")
+        return execute(sql, *rest)
+
+    Queue("mails").pause()
+    with connection.execute_wrapper(fail), pytest.raises(OperationalError):
+        Queue("mails").resume()
+    assert Queue("mails").is_paused() and Queue("mails").resume()
 
 
 def test_a_queue_that_nobody_knows() -> None:

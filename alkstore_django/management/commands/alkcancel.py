@@ -16,6 +16,7 @@ from alkstore_django.finding import RUNNING, WAITING, JobFilter, LiveJob, find
 from alkstore_django.inspection import get_job
 from alkstore_django.management.database import DatabaseCommand, answering, database
 from alkstore_django.management.flags import job_id
+from alkstore_django.models import Job
 
 ENDED = {
     "dead": "it is a dead letter",
@@ -57,7 +58,7 @@ class Command(DatabaseCommand):
             if asks and found and not self.is_sure(len(found)):
                 self.stdout.write("Nothing was cancelled.")
                 return
-            meant = [job.id for job in found]
+            meant = list(dict.fromkeys(ids)) or [job.id for job in found]
             cancelled = [] if options["dry_run"] else cancel_many(using, meant, wanted.matches)
             done = found if options["dry_run"] else [LiveJob.of(claim) for claim in cancelled]
             others = sorted(set(ids or meant) - {job.id for job in done})
@@ -112,7 +113,7 @@ def reason(using: str, each: int, wanted: JobFilter) -> str:
         return ENDED[job.state]
     if wanted and not list(find(using, wanted, [each])):
         return "it is not what the options mean"
-    return "its atomic run cannot be cancelled"
+    return "its atomic run cannot be cancelled" if job.state == Job.PROCESSING else "it has just come back"
 
 
 def jobs(count: int) -> str:

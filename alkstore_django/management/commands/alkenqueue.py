@@ -84,9 +84,14 @@ class Command(DatabaseCommand):
         if result.status == TaskResultStatus.SUCCESSFUL:
             self.stdout.write(json.dumps(result.return_value))
             return
-        last = result.errors[-1]
-        reason = (last.traceback.strip().splitlines() or [""])[-1]
-        raise CommandError(f"Job {result.id} has failed: {reason or last.exception_class_path}")
+        raise CommandError(f"Job {result.id} has failed: {reason(result.errors)}")
+
+
+def reason(errors: list[Any]) -> str:
+    """The last line of the last error; its history may be gone."""
+    if not errors:
+        return "nothing is known of why"
+    return str((errors[-1].traceback.strip().splitlines() or [""])[-1] or errors[-1].exception_class_path)
 
 
 def named_task(path: str) -> Any:

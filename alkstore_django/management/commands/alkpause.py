@@ -45,11 +45,15 @@ class Command(DatabaseCommand):
     def tell(self, using: str, names: list[str]) -> None:
         found = {pause.queue: pause for pause in pauses.paused(using)}
         for name in names:
-            until = found[name].until if name in found else None
-            end = f"until {moment(until)}" if until is not None else "until it is resumed"
-            self.stdout.write(f"Queue {name} is paused {end}.")
+            self.stdout.write(f"Queue {name} {state(found.get(name))}.")
             if not status.is_known(using, name):
                 self.stderr.write(f"Note: no job is in queue {name}, and no worker serves it.")
+
+
+def state(pause: pauses.Pause | None) -> str:
+    if pause is None:
+        return "was paused, and is not any more"
+    return f"is paused until {'it is resumed' if pause.until is None else moment(pause.until)}"
 
 
 def whoever() -> str:
