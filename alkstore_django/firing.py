@@ -236,11 +236,14 @@ def stamped(payload: str, name: str, boundary: datetime | None) -> str:
 
 
 def _stop(using: str, row: ScheduleRow, error: Exception) -> bool:
-    """Let a schedule that cannot be fired stand still, and nothing else."""
+    """Let a schedule that cannot be fired stand still, and nothing else. Raises ``Outdated``: it may have
+    been corrected meanwhile, or be gone."""
     why = f"{error}"[:LONGEST]
     table = rows(using)
 
     def write() -> None:
+        if table.lock(row.name) != row:
+            raise Outdated
         table.adopt(row.name)
         table.change_options(row.name, problem=why, broken=row.cron_expr)
 

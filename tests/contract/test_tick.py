@@ -20,7 +20,7 @@ from alkstore_django.models import Job, ScheduledJob, ScheduledTask, ScheduleOpt
 from alkstore_django.tasks import task
 from tests import factories
 from tests.app import contextual, tasks
-from tests.contract.scheduling import BASE, at, db_now, foreign, jobs, made, told_of_skipped
+from tests.contract.scheduling import BASE, at, db_now, foreign, jobs, made, set_next, told_of_skipped
 from tests.in_process import work
 from tests.processes import Journal, journal
 
@@ -433,6 +433,24 @@ def test_a_problem_that_goes_away_by_itself() -> None:
     assert at().problem is not None
     assert schedules.heal() == ["s"]
     assert at().problem is None and at().next_fire_at is not None
+
+
+def test_what_is_corrected_meanwhile_does_not_stand_still(meanwhile: Meanwhile) -> None:
+    made(due=BASE)
+    ScheduleOptions.objects.update(timezone="Mars/Base")
+    meanwhile(lambda: schedules.update("s", timezone="Europe/Berlin"))
+    assert schedules.tick(BASE) == []
+    assert at().problem is None
+    set_next("s", BASE)
+    assert len(schedules.tick(BASE)) == 1
+
+
+def test_what_is_gone_meanwhile_leaves_no_problem(meanwhile: Meanwhile) -> None:
+    """Another program may make one of the same name."""
+    foreign(cron_expr="not cron")
+    meanwhile(lambda: schedules.unregister("theirs"))
+    assert schedules.tick(BASE) == []
+    assert not ScheduleOptions.objects.exists()
 
 
 @pytest.mark.only("sqlite")
