@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from .cron import Cron, CronError
 from .models import FOREIGN, ScheduleManager, ScheduleRow
@@ -18,8 +18,16 @@ class NameTaken(ValueError):
     """A schedule of that name is not ours to change."""
 
 
-def put(using: str, definition: Definition, owner: str) -> str:
-    """Make the stored schedule what ``definition`` says; ``ADDED``, ``CHANGED`` or ``UNCHANGED``.
+class Put(NamedTuple):
+    """What became of a definition: ``done`` is ``ADDED``, ``CHANGED`` or ``UNCHANGED``. ``row`` was read by
+    the transaction that has written it: a moment later it may be gone."""
+
+    done: str
+    row: ScheduleRow
+
+
+def put(using: str, definition: Definition, owner: str) -> Put:
+    """Make the stored schedule what ``definition`` says.
 
     The next boundary is counted from now, by the database's clock, if the schedule is new, comes back, or is
     due at other instants; else it stays as it was. A paused one stays paused, unless ``enabled`` of the
@@ -30,18 +38,19 @@ def put(using: str, definition: Definition, owner: str) -> str:
     if seen is not None:
         check_owner(seen, owner)
         if not _differences(seen, definition, owner):
-            return UNCHANGED
+            return Put(UNCHANGED, seen)
 
-    def write() -> str:
+    def write() -> Put:
         row = table.lock(definition.name)
         if row is None:
             if _add(table, definition, owner):
-                return ADDED
+                return Put(ADDED, table.written(definition.name))
             row = table.lock(definition.name)  # somebody has added it just now
         if row is None:
             raise NameTaken(f"name: {definition.name!r} is being registered by somebody else.")
         check_owner(row, owner)
-        return _change(table, row, definition, owner)
+        done = _change(table, row, definition, owner)
+        return Put(done, table.written(definition.name))
 
     return in_transaction(using, write)
 
