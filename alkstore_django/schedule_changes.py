@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 from .cron import Cron, CronError
@@ -10,6 +9,7 @@ from .models import FOREIGN, ScheduleManager, ScheduleRow
 from .models.base import in_transaction
 from .schedule_rows import DECLARED, cron_for, rows
 from .schedule_values import Definition
+from .values import utc
 
 ADDED, CHANGED, UNCHANGED = "added", "changed", "unchanged"
 
@@ -120,7 +120,7 @@ def heal(using: str, row: ScheduleRow) -> bool:
         found = table.lock(row.name)
         if found is None or not found.is_broken or found.cron_expr != row.cron_expr:
             return False
-        following = cron.next_after(_at(table.clock()))
+        following = cron.next_after(utc(table.clock()))
         if following is None:
             return False
         table.change(row.name, next_fire_at=int(following.timestamp()))
@@ -135,10 +135,9 @@ def restart(using: str, row: ScheduleRow) -> None:
     table = rows(using)
     try:
         cron = cron_for(row)
-    except CronError:
+        following = cron.next_after(utc(max(row.last_fire_at or 0, table.clock())))
+    except (ValueError, OverflowError):  # CronError is a ValueError
         return  # the next tick will say so
-    start = max(row.last_fire_at or 0, table.clock())
-    following = cron.next_after(_at(start))
     if following is not None:
         in_transaction(using, lambda: table.advance(row, int(following.timestamp())))
 
@@ -229,11 +228,7 @@ def _readable(row: ScheduleRow) -> Cron:
 
 
 def _next(cron: Cron, clock: int) -> int:
-    found = cron.next_after(_at(clock))
+    found = cron.next_after(utc(clock))
     if found is None:
         raise ValueError(f"expression: {cron.expression!r} is never due: there is no such date.")
     return int(found.timestamp())
-
-
-def _at(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)

@@ -9,7 +9,7 @@ import pytest
 
 from alkstore_django import leadership, schedules
 from alkstore_django.leadership import LOCK, RENEWAL, Leadership, leader
-from alkstore_django.models import Lock
+from alkstore_django.models import Lock, ScheduleOptions
 from tests import factories
 from tests.contract.scheduling import BASE, at, db_now, foreign, made, set_next
 
@@ -123,3 +123,10 @@ def test_it_is_not_counted_from_before_the_last_fire() -> None:
     hold_as("3f2a", 0)
     assert candidate().hold()
     assert at("ours").next_fire_at == cron.next_after(ahead)
+
+
+def test_a_last_fire_that_no_calendar_has_does_not_keep_anybody_from_leading() -> None:
+    made("ours", "30 2 * * *", timezone="Europe/Berlin")
+    ScheduleOptions.objects.update(last_fire_at=2**62)
+    hold_as("3f2a", 0)
+    assert candidate().hold()

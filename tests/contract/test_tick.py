@@ -435,6 +435,19 @@ def test_a_problem_that_goes_away_by_itself() -> None:
     assert at().problem is None and at().next_fire_at is not None
 
 
+@pytest.mark.parametrize("seconds", [-(2**63), -(2**60), -(2**56), -(10**14), -62_135_596_801])
+def test_a_boundary_that_no_calendar_has_stops_its_schedule_alone(seconds: int) -> None:
+    foreign("theirs", next_fire_at=seconds)
+    made("ours", "@every 1h", catch_up="none")
+    ScheduledTask.objects.filter(pk="ours").update(next_fire_at=seconds)
+    made("good")
+    assert [each.schedule for each in schedules.tick(BASE)] == ["good"]
+    for name in ("theirs", "ours"):
+        assert str(seconds) in str(at(name).problem)
+    assert sorted(schedules.heal()) == ["ours", "theirs"]  # from now on
+    assert at("ours").problem is None and at("theirs").next_fire_at is not None
+
+
 def test_what_is_corrected_meanwhile_does_not_stand_still(meanwhile: Meanwhile) -> None:
     made(due=BASE)
     ScheduleOptions.objects.update(timezone="Mars/Base")
