@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import islice
 
 from .cron import Cron
 from .schedule_values import ALL, NONE
+from .values import utc
 
 CAP = 64
 """Boundaries of one schedule that ``all`` makes up for; then it jumps (honker-spec 2.3)."""
@@ -32,9 +33,10 @@ def plan(cron: Cron, due: int, now: int, catch_up: str, grace: int) -> Plan:
     """For a schedule whose boundary of ``due`` is not later than ``now``, both in Unix seconds.
 
     ``latest`` fires the newest, ``none`` the newest if it is at most ``grace`` seconds old, ``all`` the
-    oldest ``CAP``. Raises ``NeverAgain``. Takes no longer when more are due.
+    oldest ``CAP``. Raises ``NeverAgain``, and ``ValueError`` for what is no time. Takes no longer when more
+    are due.
     """
-    first, present = datetime.fromtimestamp(due, tz=UTC), datetime.fromtimestamp(now, tz=UTC)
+    first, present = utc(due), utc(now)
     following = cron.next_after(first)
     later, last = (0, None) if following is None or following > present else cron.due(first, present)
     newest = first if last is None else last

@@ -35,6 +35,10 @@ LONGEST = 500
 """Characters of a problem that are kept."""
 
 
+class Outdated(Exception):
+    """Somebody has changed the schedule since it was read."""
+
+
 @dataclass(frozen=True, slots=True)
 class Firing:
     """A job that a schedule has put in; ``scheduled_for`` is the boundary that it stands for, in UTC."""
@@ -97,6 +101,22 @@ def run_now(using: str, name: str) -> int | None:
 def _fire(using: str, row: ScheduleRow, now: int, firings: list[Firing]) -> bool:
     """Whether the schedule does not stand where it stood, by what was done here."""
     try:
+        return _fire_as_read(using, row, now, firings)
+    except Outdated:
+        stored = rows(using).row(row.name)
+    if stored is None or stored == row or not _is_due(stored, now):
+        return False
+    return _fire(using, stored, now, firings)
+
+
+def _is_due(row: ScheduleRow, now: int) -> bool:
+    return row.enabled and not row.is_broken and row.next_fire_at <= now
+
+
+def _fire_as_read(using: str, row: ScheduleRow, now: int, firings: list[Firing]) -> bool:
+    """The same by what ``row`` says. Raises ``Outdated``, and nothing is written, if it is not true any more:
+    whoever has changed a schedule hears of no job by its old definition."""
+    try:
         found = _plan(row, now)
         texts = _texts(row, found.boundaries)
     except (ValueError, OverflowError, UndecodablePayload) as error:  # CronError is a ValueError
@@ -135,8 +155,8 @@ def _plan(row: ScheduleRow, now: int) -> Plan:
 def _write(
     using: str, row: ScheduleRow, found: Plan, texts: Sequence[str]
 ) -> tuple[list[Firing], Jobs] | None:
-    """``None``, and nothing is written, if another scheduler was quicker. What it takes was made before: the
-    transaction is short."""
+    """``None``, and nothing is written, if another scheduler was quicker. Raises ``Outdated``. What it takes
+    was made before: the transaction is short."""
     table = rows(using)
     if not table.advance(row, int(found.next.timestamp())):
         return None
@@ -157,7 +177,8 @@ def _write(
     if row.owner is None:
         table.adopt(row.name)
     last = int(fired[-1].scheduled_for.timestamp()) if fired else None
-    table.note_firing(row.name, last, len(found.boundaries) + found.skipped - len(fired))
+    if not table.note_firing(row, last, len(found.boundaries) + found.skipped - len(fired)):
+        raise Outdated
     return fired, jobs
 
 
@@ -215,11 +236,14 @@ def stamped(payload: str, name: str, boundary: datetime | None) -> str:
 
 
 def _stop(using: str, row: ScheduleRow, error: Exception) -> bool:
-    """Let a schedule that cannot be fired stand still, and nothing else."""
+    """Let a schedule that cannot be fired stand still, and nothing else. Raises ``Outdated``: it may have
+    been corrected meanwhile, or be gone."""
     why = f"{error}"[:LONGEST]
     table = rows(using)
 
     def write() -> None:
+        if table.lock(row.name) != row:
+            raise Outdated
         table.adopt(row.name)
         table.change_options(row.name, problem=why, broken=row.cron_expr)
 

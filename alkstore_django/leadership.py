@@ -56,7 +56,7 @@ class Leadership:
         self._using = using
         self._renewed = 0.0
         self._predecessor: str | None = None
-        """The owner that was seen last beside us."""
+        """The owner that was seen last beside us, until we have taken over from it."""
 
     def hold(self, *, surely: bool = False) -> bool:
         """Lead, if nobody else does; whether it is so.
@@ -64,17 +64,10 @@ class Leadership:
         Asks the database where a renewal is due and, ``surely``, in any case: somebody may have taken the
         lock away. What happens after the answer is left to the guard of each firing.
         """
-        if not self.is_held:
-            return self._acquire()
-        asked = time.monotonic()
-        if asked - self._renewed < RENEWAL and (not surely or self._is_still_held()):
-            return True
-        if _locks(self._using).renew(LOCK, self.owner, TTL):
-            self._renewed = asked
-            return True
-        self.is_held = False
-        logger.warning("Scheduler %s does not lead any more: its lock has ended.", self.owner)
-        return False
+        if not (self._renew(surely=surely) if self.is_held else self._acquire()):
+            return False
+        self._take_over()
+        return True
 
     def release(self) -> None:
         """Let another lead at once."""
@@ -86,6 +79,17 @@ class Leadership:
     def forget(self) -> None:
         """Nothing is known: the database is away."""
         self._renewed = 0.0
+
+    def _renew(self, *, surely: bool) -> bool:
+        asked = time.monotonic()
+        if asked - self._renewed < RENEWAL and (not surely or self._is_still_held()):
+            return True
+        if _locks(self._using).renew(LOCK, self.owner, TTL):
+            self._renewed = asked
+            return True
+        self.is_held = False
+        logger.warning("Scheduler %s does not lead any more: its lock has ended.", self.owner)
+        return False
 
     def _is_still_held(self) -> bool:
         holder = _locks(self._using).holder(LOCK)
@@ -104,17 +108,18 @@ class Leadership:
             return False
         self.is_held, self._renewed = True, asked
         logger.info("Scheduler %s leads.", self.owner)
-        predecessor, self._predecessor = self._predecessor, None
-        if predecessor is not None and not predecessor.startswith(OURS):
-            self._take_over(predecessor)
         return True
 
-    def _take_over(self, predecessor: str) -> None:
-        """Another program has counted by its own rules: what these do not agree on with ours begins anew."""
-        for row in rows(self._using).rows():
-            if row.enabled and not row.is_foreign and not Schedule.of(row).portable:
-                schedule_changes.restart(self._using, row)
-                logger.info("Schedule %s is counted anew: %s led before.", row.name, predecessor)
+    def _take_over(self) -> None:
+        """Another program has counted by its own rules: what these do not agree on with ours begins anew.
+        What the database has cut short is done the next time."""
+        predecessor = self._predecessor
+        if predecessor is not None and not predecessor.startswith(OURS):
+            for row in rows(self._using).rows():
+                if row.enabled and not row.is_foreign and not Schedule.of(row).portable:
+                    schedule_changes.restart(self._using, row)
+                    logger.info("Schedule %s is counted anew: %s led before.", row.name, predecessor)
+        self._predecessor = None
 
 
 def _locks(using: str) -> LockManager:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from .cron import Cron, CronError
 from .models import FOREIGN, ScheduleManager, ScheduleRow
 from .models.base import in_transaction
 from .schedule_rows import DECLARED, cron_for, rows
 from .schedule_values import Definition
+from .values import utc
 
 ADDED, CHANGED, UNCHANGED = "added", "changed", "unchanged"
 
@@ -18,8 +18,16 @@ class NameTaken(ValueError):
     """A schedule of that name is not ours to change."""
 
 
-def put(using: str, definition: Definition, owner: str) -> str:
-    """Make the stored schedule what ``definition`` says; ``ADDED``, ``CHANGED`` or ``UNCHANGED``.
+class Put(NamedTuple):
+    """What became of a definition: ``done`` is ``ADDED``, ``CHANGED`` or ``UNCHANGED``. ``row`` was read by
+    the transaction that has written it: a moment later it may be gone."""
+
+    done: str
+    row: ScheduleRow
+
+
+def put(using: str, definition: Definition, owner: str) -> Put:
+    """Make the stored schedule what ``definition`` says.
 
     The next boundary is counted from now, by the database's clock, if the schedule is new, comes back, or is
     due at other instants; else it stays as it was. A paused one stays paused, unless ``enabled`` of the
@@ -30,18 +38,19 @@ def put(using: str, definition: Definition, owner: str) -> str:
     if seen is not None:
         check_owner(seen, owner)
         if not _differences(seen, definition, owner):
-            return UNCHANGED
+            return Put(UNCHANGED, seen)
 
-    def write() -> str:
+    def write() -> Put:
         row = table.lock(definition.name)
         if row is None:
             if _add(table, definition, owner):
-                return ADDED
+                return Put(ADDED, table.written(definition.name))
             row = table.lock(definition.name)  # somebody has added it just now
         if row is None:
             raise NameTaken(f"name: {definition.name!r} is being registered by somebody else.")
         check_owner(row, owner)
-        return _change(table, row, definition, owner)
+        done = _change(table, row, definition, owner)
+        return Put(done, table.written(definition.name))
 
     return in_transaction(using, write)
 
@@ -111,7 +120,7 @@ def heal(using: str, row: ScheduleRow) -> bool:
         found = table.lock(row.name)
         if found is None or not found.is_broken or found.cron_expr != row.cron_expr:
             return False
-        following = cron.next_after(_at(table.clock()))
+        following = cron.next_after(utc(table.clock()))
         if following is None:
             return False
         table.change(row.name, next_fire_at=int(following.timestamp()))
@@ -126,10 +135,9 @@ def restart(using: str, row: ScheduleRow) -> None:
     table = rows(using)
     try:
         cron = cron_for(row)
-    except CronError:
+        following = cron.next_after(utc(max(row.last_fire_at or 0, table.clock())))
+    except (ValueError, OverflowError):  # CronError is a ValueError
         return  # the next tick will say so
-    start = max(row.last_fire_at or 0, table.clock())
-    following = cron.next_after(_at(start))
     if following is not None:
         in_transaction(using, lambda: table.advance(row, int(following.timestamp())))
 
@@ -220,11 +228,7 @@ def _readable(row: ScheduleRow) -> Cron:
 
 
 def _next(cron: Cron, clock: int) -> int:
-    found = cron.next_after(_at(clock))
+    found = cron.next_after(utc(clock))
     if found is None:
         raise ValueError(f"expression: {cron.expression!r} is never due: there is no such date.")
     return int(found.timestamp())
-
-
-def _at(seconds: int) -> datetime:
-    return datetime.fromtimestamp(seconds, tz=UTC)

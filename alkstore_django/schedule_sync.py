@@ -51,7 +51,7 @@ def sync(using: str) -> SyncReport:
 
 
 def _put(using: str, declaration: Declaration, report: SyncReport) -> None:
-    done = schedule_changes.put(using, declaration.define(), declaration.owner)
+    done = schedule_changes.put(using, declaration.define(), declaration.owner).done
     kept = {ADDED: report.added, CHANGED: report.changed}.get(done, report.unchanged)
     kept.append(declaration.name)
 

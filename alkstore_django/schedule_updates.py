@@ -17,19 +17,20 @@ from .schedule_values import Definition, define
 _CALL = ("task", "args", "kwargs")
 
 
-def amend(using: str, name: str, given: Mapping[str, Any]) -> None:
-    """Change these fields, all or none; what somebody does to others meanwhile is kept. Raises ``ValueError``
-    for a wrong value and an unknown name, ``NameTaken`` for a schedule that is not the admin's."""
+def amend(using: str, name: str, given: Mapping[str, Any]) -> ScheduleRow:
+    """Change these fields, all or none; what is stored then. What somebody does to others meanwhile is kept.
+    Raises ``ValueError`` for a wrong value and an unknown name, ``NameTaken`` for a schedule that is not the
+    admin's."""
     table = rows(using)
 
-    def write() -> None:
+    def write() -> ScheduleRow:
         row = table.lock(name)
         if row is None:
             raise ValueError(f"There is no schedule {name!r}.")
         schedule_changes.check_owner(row, ADMIN)
-        schedule_changes.put(using, amended(row, given), ADMIN)
+        return schedule_changes.put(using, amended(row, given), ADMIN).row
 
-    in_transaction(using, write)
+    return in_transaction(using, write)
 
 
 def amended(row: ScheduleRow, given: Mapping[str, Any]) -> Definition:

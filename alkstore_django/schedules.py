@@ -105,8 +105,7 @@ def register(
         enabled=enabled,
     )
     database = _database(definition.task, using)
-    schedule_changes.put(database, definition, ADMIN)
-    return _existing(name, database)
+    return Schedule.of(schedule_changes.put(database, definition, ADMIN).row)
 
 
 def update(
@@ -146,9 +145,7 @@ def update(
         "max_attempts": max_attempts,
     }
     given = {key: value for key, value in fields.items() if value is not UNSET}
-    database = alias(using)
-    schedule_updates.amend(database, name, given)
-    return _existing(name, database)
+    return Schedule.of(schedule_updates.amend(alias(using), name, given))
 
 
 def unregister(name: str, *, using: str | None = None) -> bool:
@@ -243,13 +240,6 @@ def _database(task: Any, using: str | None) -> str:
     if using not in (None, found):
         raise ValueError(f"using: the jobs of this task are in database {found!r}, not in {using!r}.")
     return found
-
-
-def _existing(name: str, database: str) -> Schedule:
-    row = rows(database).row(name)
-    if row is None:
-        raise ValueError(f"There is no schedule {name!r}.")
-    return Schedule.of(row)
 
 
 aregister = sync_to_async(register)

@@ -109,6 +109,15 @@ def as_datetime(value: object) -> datetime | None:
     return moment if settings.USE_TZ else timezone.make_naive(moment, timezone.get_default_timezone())
 
 
+def utc(seconds: int) -> datetime:
+    """Stored seconds as an aware datetime in UTC. Raises ``ValueError``, and nothing else, for what no
+    datetime can show: Python has three errors for it, by the size of the number."""
+    try:
+        return datetime.fromtimestamp(seconds, tz=UTC)
+    except (ValueError, OverflowError, OSError) as error:
+        raise ValueError(f"{seconds} is no Unix time that the calendar has.") from error
+
+
 def moment(seconds: int | None) -> datetime | None:
     """Stored seconds as an aware datetime in UTC; ``None`` for what no datetime can show."""
     if seconds is None or not 0 <= seconds <= LAST_SECOND:

@@ -98,23 +98,33 @@ class ScheduleActions(ReadOnlyAdmin):
             return None
         if "confirmed" not in request.POST:
             return self._ask(request, action, rows)
-        del rows[AT_ONCE:]
-        done, refused = [], []
-        for row in rows:
-            try:
-                changed = operation(row.name, using=self.using)
-            except ValueError as error:
-                refused.append(str(error))
-            else:
-                done += [row] if changed not in (False, None) else []
+        done, left, refused = self._done(rows[:AT_ONCE], operation)
         user_id: Any = request.user.pk
         LogEntry.objects.log_actions(user_id, done, CHANGE, logged)
-        left = len(rows) - len(done) - len(refused)
         self._tell(request, messages.SUCCESS, told(len(done)) % {"n": len(done)} if done else "")
         self._tell(request, messages.WARNING, UNDONE[action](left) % {"n": left} if left else "")
         for message in refused:
             self._tell(request, messages.ERROR, message)
         return None
+
+    def _done(self, rows: list[Any], operation: Callable[..., Any]) -> tuple[list[Any], int, list[str]]:
+        """Those that were changed, how many were left as they are, and why others could not be changed."""
+        from alkstore_django import schedules
+
+        done, left, refused = [], 0, []
+        for row in rows:
+            try:
+                changed = operation(row.name, using=self.using)
+            except ValueError as error:
+                refused.append(str(error))
+                continue
+            if changed not in (False, None):
+                done.append(row)
+            elif schedules.get(row.name, using=self.using) is None:
+                refused.append(gettext("There is no schedule %(name)r any more.") % {"name": row.name})
+            else:
+                left += 1
+        return done, left, refused
 
     def _tell(self, request: HttpRequest, level: int, text: str) -> None:
         if text:

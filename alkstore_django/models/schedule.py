@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from alkstore_django.sql import tables
+from alkstore_django.sql.scheduling import OPTIONS, ROW
 
 from .base import SQLManager
 from .fields import LenientTextField, NameField, number, readable
@@ -16,10 +17,17 @@ from .fields import LenientTextField, NameField, number, readable
 FOREIGN = "foreign"
 """The owner of a row that another program made, or changed."""
 
+ADOPTED: dict[str, Any] = {
+    **dict.fromkeys(("timezone", "catch_up", "expression", "canonical", "problem"), ""),
+    **{"owner": FOREIGN, "last_fire_at": None, "skipped": 0, "overlap": True},
+    **{"broken": None, "withdrawn": False, "declared_enabled": True},
+}
+"""The options of a row of another program."""
+
 
 class ScheduleRow(NamedTuple):
-    """A schedule as stored, with its options beside it: ``None`` where it has none. ``raw_payload`` is as
-    the driver gave it; times are Unix seconds."""
+    """A schedule as stored, with its options beside it: ``None`` where it has none. ``raw_payload`` and
+    ``raw``, all of it, are as the driver gave them; times are Unix seconds."""
 
     name: str
     queue: str
@@ -42,9 +50,11 @@ class ScheduleRow(NamedTuple):
     broken: str | None = None
     withdrawn: bool = False
     declared_enabled: bool = True
+    raw: tuple[Any, ...] = ()
 
     @classmethod
     def from_row(cls, row: Sequence[Any]) -> ScheduleRow:
+        raw = tuple(row)
         name, queue, cron_expr, payload, priority, expires, next_fire_at, enabled, attempts, *options = row
         zone, catch_up, owner, expression, canonical, fired, skipped, overlap, problem, *more = options
         broken, withdrawn, declared = more
@@ -70,6 +80,7 @@ class ScheduleRow(NamedTuple):
             broken=readable(broken),
             withdrawn=bool(withdrawn),
             declared_enabled=True if declared is None else bool(declared),
+            raw=raw,
         )
 
     @property
@@ -80,6 +91,12 @@ class ScheduleRow(NamedTuple):
     @property
     def is_broken(self) -> bool:
         return self.broken is not None and self.broken == self.cron_expr
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """By name what is stored, to the byte; once it is adopted, if it has no options yet."""
+        stored = dict(zip((*ROW, *OPTIONS), self.raw, strict=True))
+        return stored if self.owner is not None else {**stored, **ADOPTED}
 
     @property
     def payload(self) -> str:
@@ -94,6 +111,11 @@ class ScheduleManager(SQLManager):
 
     def row(self, name: str) -> ScheduleRow | None:
         return next(iter(self._rows(self.dialect.schedule, name=name)), None)
+
+    def written(self, name: str) -> ScheduleRow:
+        """What this transaction has written, or locked: until it ends nobody can delete it."""
+        (row,) = self._rows(self.dialect.schedule, name=name)
+        return row
 
     def lock(self, name: str) -> ScheduleRow | None:
         """Keep others from changing and firing it until this transaction ends."""
@@ -132,18 +154,17 @@ class ScheduleManager(SQLManager):
 
     def adopt(self, name: str) -> None:
         """Give a row of another program the side row in which is counted, and said what is wrong."""
-        empty: dict[str, Any] = dict.fromkeys(("timezone", "catch_up", "expression", "canonical"), "")
-        empty |= {"owner": FOREIGN, "last_fire_at": None, "skipped": 0, "overlap": True, "problem": ""}
-        empty |= {"broken": None, "withdrawn": False, "declared_enabled": True}
-        self.execute(self.dialect.insert_options, empty | {"name": name})
+        self.execute(self.dialect.insert_options, ADOPTED | {"name": name})
 
     def advance(self, row: ScheduleRow, to: int) -> bool:
-        """Whether it was as seen, so that nobody else fires what was due."""
+        """Whether its boundary was as seen, so that nobody else fires what was due."""
         seen = {"name": row.name, "seen": row.next_fire_at, "cron_expr": row.cron_expr, "next": to}
         return self.execute(self.dialect.advance_schedule, seen) == 1
 
-    def note_firing(self, name: str, fired: int | None, skipped: int) -> None:
-        self.execute(self.dialect.note_firing, {"name": name, "fired": fired, "skipped": skipped})
+    def note_firing(self, row: ScheduleRow, fired: int | None, skipped: int) -> bool:
+        """Count; ``False`` if anything else of the schedule, which ``advance`` has locked, is not as seen."""
+        counts = {"name": row.name, "fired": fired, "skipped": skipped}
+        return self.execute(self.dialect.note_firing, row.columns | counts) == 1
 
     def delete(self, name: str) -> bool:
         self.execute(self.dialect.forget_runs, {"name": name})

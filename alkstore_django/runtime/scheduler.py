@@ -117,8 +117,8 @@ class Scheduler:
             self._led = False
             return self.interval
         if not self._led:
-            self._led = True
             schedules.heal(using=self.using)
+            self._led = True
         if due_in > 0:
             self._vain = 0
             return min(due_in, self.interval)

@@ -36,6 +36,9 @@ class Clauses:
 
     least = "least"
     greatest = "greatest"
+    same = "IS NOT DISTINCT FROM"
+    """``=`` by which NULL is NULL."""
+
     integer = "BIGINT"
     """What to cast to for a whole number of 64 bits."""
 

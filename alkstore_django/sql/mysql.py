@@ -62,6 +62,7 @@ class MySQLDialect(Dialect):
         return self._insert(table, names, values).replace("INSERT", "INSERT IGNORE", 1)
 
     integer = "SIGNED"
+    same = "<=>"
     division = "DIV"
     counts_calls_in_one_statement = False  # there is no condition, and full counts as changed
     picks_locks_first = True

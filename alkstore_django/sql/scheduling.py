@@ -11,6 +11,10 @@ ROW: tuple[str, ...] = ("name", "queue", "cron_expr", "payload", "priority", "ex
 ROW += ("next_fire_at", "enabled", "max_attempts")
 OPTIONS: tuple[str, ...] = ("timezone", "catch_up", "owner", "expression", "canonical", "last_fire_at")
 OPTIONS += ("skipped", "overlap", "problem", "broken", "withdrawn", "declared_enabled")
+_FIRED = ("queue", "payload", "priority", "expires_s", "max_attempts")
+_FIRED_BY = ("timezone", "catch_up", "owner", "expression", "canonical", "overlap", "broken")
+"""What a firing is made of, beside the columns of ``advance_schedule``."""
+
 _TEXT = {"name", "queue", "cron_expr", "payload", "timezone", "catch_up", "owner", "expression", "canonical"}
 _TEXT |= {"problem", "broken"}
 
@@ -21,8 +25,8 @@ class Scheduling(Clauses):
 
     @property
     def _schedules(self) -> str:
-        columns = [self.text(f"s.{name}") if name in _TEXT else f"s.{name}" for name in ROW]
-        columns += [self.text(f"o.{name}") if name in _TEXT else f"o.{name}" for name in OPTIONS]
+        columns = [_raw(self, name, f"s.{name}") for name in ROW]
+        columns += [_raw(self, name, f"o.{name}") for name in OPTIONS]
         return f"SELECT {', '.join(columns)} FROM {self._joined}"
 
     _joined = f"{SCHEDULES} s LEFT JOIN {SCHEDULE_OPTIONS} o ON o.name = s.name"
@@ -67,7 +71,8 @@ class Scheduling(Clauses):
 
     @property
     def advance_schedule(self) -> str:
-        """The guard of every firing: nobody else has fired this boundary, nor changed or paused it."""
+        """The guard of every firing: nobody else has fired this boundary, paused the schedule or given it
+        another expression; nor will before this transaction ends."""
         return (
             f"UPDATE {SCHEDULES} SET next_fire_at = %(next)s WHERE name = %(name)s AND enabled = 1 "
             "AND next_fire_at = %(seen)s AND cron_expr = %(cron_expr)s"
@@ -92,10 +97,19 @@ class Scheduling(Clauses):
 
     @property
     def note_firing(self) -> str:
+        """The rest of the guard: what was fired is what is stored, in both tables. It stands here, where the
+        row is locked: PostgreSQL, having waited for it, goes on with the options of before."""
+        row = f"SELECT 1 FROM {SCHEDULES} s WHERE s.name = %(name)s AND {self._as_read(_FIRED, 's.')}"
+        options = self._as_read(_FIRED_BY)
         return (
             f"UPDATE {SCHEDULE_OPTIONS} SET last_fire_at = COALESCE(%(fired)s, last_fire_at), "
-            "skipped = skipped + %(skipped)s WHERE name = %(name)s"
+            f"skipped = skipped + %(skipped)s WHERE name = %(name)s AND {options} AND EXISTS ({row})"
         )
+
+    def _as_read(self, columns: Sequence[str], prefix: str = "") -> str:
+        """Whether the columns still hold what the driver gave: the parameters of their names."""
+        pairs = [(_raw(self, name, f"{prefix}{name}"), _raw(self, name, f"%({name})s")) for name in columns]
+        return " AND ".join(f"{stored} {self.same} {read}" for stored, read in pairs)
 
     @property
     def delete_options(self) -> str:
@@ -131,6 +145,10 @@ class Scheduling(Clauses):
     @property
     def rename_run(self) -> str:
         return f"UPDATE {SCHEDULED_JOBS} SET job_id = %(new_id)s WHERE job_id = %(id)s"
+
+
+def _raw(dialect: Clauses, name: str, value: str) -> str:
+    return dialect.text(value) if name in _TEXT else value
 
 
 def _assigned(columns: Sequence[str]) -> str:

@@ -25,6 +25,7 @@ class SQLiteDialect(SQLiteTurn, Dialect):
     precise_now = "((julianday() - 2440587.5) * 86400.0)"
     skip_locked = for_update = for_share = ""  # one writer: a write transaction locks everything
     least, greatest = "min", "max"
+    same = "IS"
     claims_in_one_statement = True
     enqueues_in_one_statement = True
     finds_queues_in_one_statement = True

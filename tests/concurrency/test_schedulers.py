@@ -71,6 +71,14 @@ def test_changes_lose_no_boundary(workers: Workers, tmp_path: Path) -> None:
     assert at("s").priority == 59
 
 
+def test_what_is_fired_is_what_is_stored(workers: Workers, tmp_path: Path) -> None:
+    """The three that tick read the schedule while the fourth changes it."""
+    made("s", "@every 1s")
+    found = raced(workers, tmp_path, 300, 1, ["tick", "tick", "tick", "rename"])
+    fired = sorted(moment for each in found for _, moment in each)
+    assert fired == [START + n for n in range(300)]
+
+
 def test_workers_that_start_at_once_make_one_schedule(workers: Workers, tmp_path: Path) -> None:
     raced(workers, tmp_path, 30, 0, ["register"] * 4)
     assert len(schedules.list()) == ScheduleOptions.objects.count() == 30

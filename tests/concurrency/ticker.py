@@ -17,6 +17,7 @@ import django
 django.setup()
 
 from alkstore_django import schedules  # noqa: E402
+from alkstore_django.models import Job  # noqa: E402
 from alkstore_django.schedules import Firing  # noqa: E402
 from tests.app import tasks  # noqa: E402
 
@@ -37,9 +38,21 @@ def amend(now: int, number: int) -> Sequence[Firing]:
     return schedules.tick(now)
 
 
+def rename(now: int, number: int) -> Sequence[Firing]:
+    """Change what is fired: nothing is put in the old queue once ``update`` has returned."""
+    queue = f"queue {number}"
+    schedules.update("s", queue=queue)
+    others = Job.objects.exclude(queue=queue)
+    before = others.count()
+    fired = schedules.tick(now)
+    time.sleep(0.002)
+    assert others.count() == before
+    return fired
+
+
 def main(role: str, directory: str, start: int, count: int, step: int) -> None:
     schedules.list()  # the connection is there
-    play = {"tick": tick, "register": register, "amend": amend}[role]
+    play = {"tick": tick, "register": register, "amend": amend, "rename": rename}[role]
     print("ready", flush=True)
     while not (Path(directory) / "go").exists():
         time.sleep(0.001)

@@ -402,6 +402,25 @@ def test_what_cannot_be_resumed_says_why(admin_client: Client) -> None:
     assert answer[1].startswith("The schedule 'bad' cannot be due: ")
 
 
+@pytest.mark.parametrize("action", ["pause", "resume", "run"])
+def test_what_is_gone_meanwhile(action: str, admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the list of what was chosen and its own turn."""
+    nightly(enabled=action != "resume")
+    foreign()
+    operation = "run_now" if action == "run" else action
+    act = getattr(schedules, operation)
+
+    def too_late(name: str, **options: Any) -> Any:
+        if name == "theirs":
+            schedules.unregister(name)
+        return act(name, **options)
+
+    monkeypatch.setattr(schedules, operation, too_late)
+    first, second = told(operate(admin_client, action, "nightly", "theirs", confirmed="yes"))
+    assert first in ("1 schedule was paused.", "1 schedule was resumed.", "1 job was put in.")
+    assert second.startswith("There is no schedule 'theirs'")
+
+
 def test_run_now(admin_client: Client) -> None:
     nightly(overlap=False)
     declared()

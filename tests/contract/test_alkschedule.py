@@ -178,6 +178,54 @@ def test_what_cannot_be_due_is_not_resumed() -> None:
     assert "'theirs' cannot be due" in refused("resume", "theirs")
 
 
+def partly(*arguments: str) -> tuple[str, str]:
+    """What a command has printed, and why it has failed in the end."""
+    output = StringIO()
+    with pytest.raises(CommandError) as caught:
+        call_command("alkschedule", *arguments, stdout=output)
+    return output.getvalue(), str(caught.value)
+
+
+def test_what_cannot_be_resumed_hides_nothing() -> None:
+    nightly(enabled=False)
+    foreign("bad", cron_expr="61 * * * *", enabled=0)
+    foreign("worse", cron_expr="62 * * * *", enabled=0)
+    said, why = partly("resume", "bad", "nightly", "worse")
+    assert said == "Schedule nightly is resumed.\n"
+    first, second = why.splitlines()
+    assert "'bad' cannot be due" in first
+    assert "'worse' cannot be due" in second
+    schedules.pause("nightly")
+    said, why = partly("resume", "bad", "nightly", "--json")
+    assert json.loads(said) == [
+        {"name": "bad", "resumed": False, "error": why},
+        {"name": "nightly", "resumed": True},
+    ]
+
+
+@pytest.mark.parametrize(("action", "done"), [("pause", "paused"), ("resume", "resumed")])
+def test_what_is_gone_meanwhile(action: str, done: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    nightly(enabled=action == "pause")
+    act = getattr(schedules, action)
+
+    def too_late(name: str, **options: Any) -> Any:
+        if name == "theirs":
+            schedules.unregister(name)
+        return act(name, **options)
+
+    monkeypatch.setattr(schedules, action, too_late)
+    foreign()
+    gone = "There is no schedule 'theirs' any more."
+    assert partly(action, "theirs", "nightly") == (f"Schedule nightly is {done}.\n", gone)
+    foreign()
+    said, why = partly(action, "theirs", "nightly", "--json")
+    assert why == gone
+    assert json.loads(said) == [
+        {"name": "theirs", done: False, "error": gone},
+        {"name": "nightly", done: False},
+    ]
+
+
 @pytest.mark.parametrize("action", ["next", "run", "pause", "resume"])
 def test_a_name_that_is_not_there(action: str) -> None:
     assert refused(action, "nothing") == "There is no schedule 'nothing'; there is none at all."

@@ -6,12 +6,15 @@ import time
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 
 from alkstore_django import leadership, schedules
 from alkstore_django.leadership import LOCK, RENEWAL, Leadership, leader
-from alkstore_django.models import Lock
+from alkstore_django.models import Lock, ScheduledTask, ScheduleOptions
 from tests import factories
 from tests.contract.scheduling import BASE, at, db_now, foreign, made, set_next
+
+SCHEDULES = ScheduledTask._meta.db_table
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -123,3 +126,32 @@ def test_it_is_not_counted_from_before_the_last_fire() -> None:
     hold_as("3f2a", 0)
     assert candidate().hold()
     assert at("ours").next_fire_at == cron.next_after(ahead)
+
+
+@pytest.mark.parametrize("reached", ["SELECT", "UPDATE"])
+def test_a_takeover_that_was_cut_short_is_done_the_next_time(reached: str) -> None:
+    made("ours", "30 2 * * *", timezone="Europe/Berlin")
+    hold_as("3f2a", 0)
+    first = candidate()
+
+    def away(execute: Any, sql: str, *rest: Any) -> Any:
+        if sql.startswith(reached) and SCHEDULES in sql:
+            raise OperationalError("away")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(away), pytest.raises(OperationalError):
+        first.hold()
+    assert first.is_held and at("ours").next_fire_at == BASE
+    first.forget()
+    assert first.hold(surely=True)
+    anew = at("ours").next_fire_at
+    assert anew is not None and anew > db_now()
+    set_next("ours", BASE)
+    assert first.hold(surely=True) and at("ours").next_fire_at == BASE, "once"
+
+
+def test_a_last_fire_that_no_calendar_has_does_not_keep_anybody_from_leading() -> None:
+    made("ours", "30 2 * * *", timezone="Europe/Berlin")
+    ScheduleOptions.objects.update(last_fire_at=2**62)
+    hold_as("3f2a", 0)
+    assert candidate().hold()

@@ -95,6 +95,26 @@ def test_it_heals_what_it_can_when_it_begins_to_lead(scheduler: Scheduler) -> No
     assert at().problem is None and at().next_fire_at is not None and jobs() == 0
 
 
+def test_a_heal_that_was_cut_short_is_done_in_the_next_pass(scheduler: Scheduler) -> None:
+    passes(scheduler)
+    made("far", "@every 1h", due=db_now() + timedelta(days=400))
+    made()
+    ScheduleOptions.objects.filter(pk="s").update(timezone="Mars/Base")
+    schedules.tick(BASE)
+    ScheduleOptions.objects.filter(pk="s").update(timezone="UTC")
+
+    def away(execute: Any, sql: str, *rest: Any) -> Any:
+        if "o.broken = s.cron_expr" in sql:
+            raise OperationalError("away")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(away):
+        passes(scheduler)
+    assert at().problem
+    passes(scheduler)
+    assert at().problem is None
+
+
 def test_between_batches_it_asks_whether_it_leads(
     scheduler: Scheduler, monkeypatch: pytest.MonkeyPatch
 ) -> None:

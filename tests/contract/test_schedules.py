@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from alkstore_django import schedules
@@ -188,9 +190,41 @@ def test_it_is_a_part_of_the_callers_transaction() -> None:
 
 
 def test_an_unchanged_one_is_only_read() -> None:
-    from django.db import connection
-
     schedules.register("n", "@daily", tasks.nothing)
     with CaptureQueriesContext(connection) as queries:
         schedules.register("n", "@daily", tasks.nothing)
     assert all(query["sql"].startswith("SELECT") for query in queries)
+
+
+@contextmanager
+def unregistered_at_once() -> Iterator[None]:
+    """Somebody deletes what is committed, whenever another statement begins outside a transaction."""
+    begun: list[str] = []
+
+    def work(execute: Any, sql: str, *rest: Any) -> Any:
+        if begun and not connection.in_atomic_block:
+            with factories.another_session() as cursor:
+                for model in (ScheduledTask, ScheduleOptions):
+                    cursor.execute(f"DELETE FROM {model._meta.db_table}")
+        begun.append(sql)
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(work):
+        yield
+    assert begun
+
+
+@pytest.mark.parametrize("before", [None, "@daily", "@hourly"])
+def test_what_is_registered_may_be_gone_at_once(before: str | None) -> None:
+    """New, changed or as it was: it is what was written, and no error."""
+    if before:
+        schedules.register("n", before, tasks.nothing)
+    with unregistered_at_once():
+        made = schedules.register("n", "@hourly", tasks.nothing)
+    assert (made.name, made.expression, made.enabled) == ("n", "@hourly", True)
+
+
+def test_what_is_updated_may_be_gone_at_once() -> None:
+    schedules.register("n", "@daily", tasks.nothing)
+    with unregistered_at_once():
+        assert schedules.update("n", priority=3).priority == 3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +20,7 @@ from alkstore_django.models import Job, ScheduledJob, ScheduledTask, ScheduleOpt
 from alkstore_django.tasks import task
 from tests import factories
 from tests.app import contextual, tasks
-from tests.contract.scheduling import BASE, at, db_now, foreign, jobs, made, told_of_skipped
+from tests.contract.scheduling import BASE, at, db_now, foreign, jobs, made, set_next, told_of_skipped
 from tests.in_process import work
 from tests.processes import Journal, journal
 
@@ -162,6 +162,82 @@ def test_what_changes_after_the_look_is_not_fired(change: str, monkeypatch: pyte
     monkeypatch.setattr(firing, "_plan", meanwhile)
     assert schedules.tick(BASE) == []
     assert jobs() == 0
+
+
+Meanwhile = Callable[[Callable[[], Any]], None]
+
+
+@pytest.fixture
+def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Meanwhile:
+    """Do something once, when the schedules that are due have been read, and nothing is written yet."""
+    from alkstore_django import firing
+
+    plan = firing._plan
+
+    def once(act: Callable[[], Any]) -> None:
+        acts = [act]
+
+        def acting(*args: Any) -> Any:
+            if acts:
+                acts.pop()()
+            return plan(*args)
+
+        monkeypatch.setattr(firing, "_plan", acting)
+
+    return once
+
+
+@pytest.mark.parametrize(
+    ("change", "queue", "payload"),
+    [
+        ({"queue": "new"}, "new", "1"),
+        ({"payload": 2}, "old", "2"),
+        ({"priority": 7}, "old", "1"),
+        ({"expires": 60}, "old", "1"),
+        ({"expires": None}, "old", "1"),
+        ({"max_attempts": 9}, "old", "1"),
+        ({"catch_up": "all"}, "old", "1"),
+        ({"overlap": False}, "old", "1"),
+    ],
+)
+def test_what_an_update_has_changed_is_fired(
+    change: dict[str, Any], queue: str, payload: str, meanwhile: Meanwhile
+) -> None:
+    made(task=None, payload=1, queue="old", expires=30)
+    meanwhile(lambda: schedules.update("s", **change))
+    fired = schedules.tick(BASE + MINUTE)
+    assert len(fired) == (2 if "catch_up" in change else 1)
+    job = Job.objects.get(pk=fired[-1].job_id)
+    assert (job.queue, job.payload) == (queue, payload)
+    assert (job.priority, job.max_attempts) == (change.get("priority", 0), change.get("max_attempts", 3))
+    (lasts,) = {job.expires_at and job.expires_at - job.created_at for job in Job.objects.all()}
+    assert lasts == change.get("expires", 30)
+    assert ScheduledJob.objects.exists() == ("overlap" in change)
+    assert (jobs(), at().skipped) == (len(fired), 2 - len(fired))
+
+
+def test_a_zone_that_was_changed_is_not_fired_by_the_old_one(meanwhile: Meanwhile) -> None:
+    made(expression="0 12 * * *")
+    meanwhile(lambda: schedules.update("s", timezone="Asia/Tokyo"))
+    assert schedules.tick(BASE) == [] and jobs() == 0
+    assert at().skipped == 0
+
+
+def test_what_another_program_has_changed_is_fired(meanwhile: Meanwhile) -> None:
+    foreign(payload="1", queue="old", expires_s=None)
+    columns = {"payload": "2", "queue": "new", "expires_s": 60, "priority": 4}
+    meanwhile(lambda: ScheduledTask.objects.update(**columns))
+    (fired,) = schedules.tick(BASE)
+    job = Job.objects.get()
+    assert (job.queue, job.payload, job.priority, fired.queue) == ("new", "2", 4, "new")
+    assert job.expires_at == job.created_at + 60
+
+
+def test_it_is_only_counted_meanwhile(meanwhile: Meanwhile) -> None:
+    """What firings write says nothing of what is to be fired."""
+    made()
+    meanwhile(lambda: ScheduleOptions.objects.update(skipped=5, last_fire_at=1))
+    assert len(schedules.tick(BASE)) == 1 and at().skipped == 5
 
 
 def test_enqueue_and_advance_are_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -359,6 +435,37 @@ def test_a_problem_that_goes_away_by_itself() -> None:
     assert at().problem is None and at().next_fire_at is not None
 
 
+@pytest.mark.parametrize("seconds", [-(2**63), -(2**60), -(2**56), -(10**14), -62_135_596_801])
+def test_a_boundary_that_no_calendar_has_stops_its_schedule_alone(seconds: int) -> None:
+    foreign("theirs", next_fire_at=seconds)
+    made("ours", "@every 1h", catch_up="none")
+    ScheduledTask.objects.filter(pk="ours").update(next_fire_at=seconds)
+    made("good")
+    assert [each.schedule for each in schedules.tick(BASE)] == ["good"]
+    for name in ("theirs", "ours"):
+        assert str(seconds) in str(at(name).problem)
+    assert sorted(schedules.heal()) == ["ours", "theirs"]  # from now on
+    assert at("ours").problem is None and at("theirs").next_fire_at is not None
+
+
+def test_what_is_corrected_meanwhile_does_not_stand_still(meanwhile: Meanwhile) -> None:
+    made(due=BASE)
+    ScheduleOptions.objects.update(timezone="Mars/Base")
+    meanwhile(lambda: schedules.update("s", timezone="Europe/Berlin"))
+    assert schedules.tick(BASE) == []
+    assert at().problem is None
+    set_next("s", BASE)
+    assert len(schedules.tick(BASE)) == 1
+
+
+def test_what_is_gone_meanwhile_leaves_no_problem(meanwhile: Meanwhile) -> None:
+    """Another program may make one of the same name."""
+    foreign(cron_expr="not cron")
+    meanwhile(lambda: schedules.unregister("theirs"))
+    assert schedules.tick(BASE) == []
+    assert not ScheduleOptions.objects.exists()
+
+
 @pytest.mark.only("sqlite")
 def test_bytes_that_are_no_text() -> None:
     foreign("payload")
@@ -370,6 +477,15 @@ def test_bytes_that_are_no_text() -> None:
     factories.ask("UPDATE _honker_scheduler_tasks SET name = CAST(x'ff' AS TEXT) WHERE name = 'name'")
     assert schedules.tick(BASE) == []  # it can be neither fired nor marked, and is not looked at for ever
     assert "\\xff" in [each.name for each in schedules.list()]
+
+
+@pytest.mark.only("sqlite")
+def test_what_is_no_text_and_no_number_is_fired_all_the_same() -> None:
+    """It is compared as it is stored, not as it is read."""
+    foreign()
+    factories.ask("UPDATE _honker_scheduler_tasks SET queue = CAST(x'71ff' AS TEXT), priority = 'high'")
+    assert len(schedules.tick(BASE)) == 1
+    assert Job.objects.values_list("queue", "priority").get() == (r"q\xff", 0)
 
 
 def test_naive_settings(settings: Any) -> None:

@@ -11,7 +11,7 @@ from django.test import override_settings
 from hypothesis import given
 from hypothesis import strategies as st
 
-from alkstore_django.values import LAST_SECOND, LONGEST, MAX_INT, as_datetime, instant, seconds, whole
+from alkstore_django.values import LAST_SECOND, LONGEST, MAX_INT, as_datetime, instant, seconds, utc, whole
 
 NAN, INF = float("nan"), float("inf")
 MOMENT = datetime(2026, 7, 1, 12, tzinfo=UTC)
@@ -169,3 +169,9 @@ def test_stored_instants_of_any_size_can_be_shown_in_any_zone(value: int, zone: 
         shown = as_datetime(value)
         if shown is not None and use_tz:
             assert shown.astimezone(ZoneInfo(zone)).timestamp() == value
+
+
+@pytest.mark.parametrize("stored", [2**63 - 1, -(2**63), 2**56, -(2**56), LAST_SECOND + 1, -62_135_596_801])
+def test_what_no_calendar_has(stored: int) -> None:
+    with pytest.raises(ValueError, match=f"^{stored} is no Unix time"):
+        utc(stored)

@@ -154,12 +154,17 @@ class Command(DatabaseCommand):
     def change(
         self, using: str, names: Sequence[str], act: Any, done: str, left: str, **options: Any
     ) -> None:
-        changed = {each.name: act(each.name, using=using) for each in named(using, names)}
+        """What cannot be changed stops nothing, and is said at the end."""
+        found: list[dict[str, Any]] = []
+        for each in named(using, names):
+            is_changed, error = attempt(using, each.name, act)
+            found.append({"name": each.name, done: is_changed, **({"error": error} if error else {})})
+            if not error and not options["json"]:
+                self.stdout.write(f"Schedule {printable(each.name)} {f'is {done}' if is_changed else left}.")
         if options["json"]:
-            self.tell([{"name": name, done: is_changed} for name, is_changed in changed.items()])
-            return
-        for name, is_changed in changed.items():
-            self.stdout.write(f"Schedule {printable(name)} {f'is {done}' if is_changed else left}.")
+            self.tell(found)
+        if errors := [printable(each["error"]) for each in found if "error" in each]:
+            raise CommandError("\n".join(errors))
 
     def sync(self, using: str, **options: Any) -> None:
         registry.autodiscover()
@@ -190,6 +195,16 @@ def named(using: str, names: Sequence[str]) -> list[Schedule]:
         offer = f"there are {', '.join(there[:NAMED])}{more}" if there else "there is none at all"
         raise CommandError(printable(f"There is no schedule {missing[0]!r}; {offer}."))
     return [each for each in found.values() if each is not None]
+
+
+def attempt(using: str, name: str, act: Any) -> tuple[bool, str]:
+    """Whether it was changed; and, if it cannot be, why: it may be gone since it was looked for."""
+    try:
+        is_changed = act(name, using=using)
+    except ValueError as error:
+        return False, str(error)
+    is_there = is_changed or schedules.get(name, using=using) is not None
+    return is_changed, "" if is_there else f"There is no schedule {name!r} any more."
 
 
 def document(schedule: Schedule) -> dict[str, Any]:
