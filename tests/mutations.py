@@ -452,6 +452,43 @@ MUTATIONS = (
         'f"AND window_start < {self.now} - {longest}"',
         '""',
     ),
+    Mutation(
+        "others see a job before its moment is read",
+        "models/job.py",
+        "in_transaction(self.database, lambda: self._read_back",
+        "retrying(self.database, lambda: self._read_back",
+        ("sqlite", "mysql"),
+    ),
+    Mutation(
+        "a result is put together from two moments",
+        "task_results.py",
+        "if not _may_be_torn(result):",
+        "if True:",
+    ),
+    Mutation(
+        "a release that was rolled back counts",
+        "held_locks.py",
+        "self._release is not None and not self._release.is_broken",
+        "self._release is not None",
+    ),
+    Mutation(
+        "events that wait in line move with the time",
+        "testing/travelling.py",
+        "jobs.exclude(run_at=PARKED).update(",
+        "jobs.update(",
+    ),
+    Mutation(
+        "what is fired is not what is stored",
+        "sql/scheduling.py",
+        "AND {options} AND EXISTS ({row})",
+        "",
+    ),
+    Mutation(
+        "a schedule that was corrected is marked as broken",
+        "firing.py",
+        "if table.lock(row.name) != row:",
+        "if False:",
+    ),
 )
 
 
