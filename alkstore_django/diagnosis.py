@@ -178,7 +178,7 @@ def _led_by_others(using: str) -> Iterator[Finding]:
     if found is None or found.is_ours:
         return
     stored = map(Schedule.of, rows(using).rows())
-    names = [each.name for each in stored if each.enabled and not each.problem and not each.portable]
+    names = sorted(each.name for each in stored if each.enabled and not each.problem and not each.portable)
     if names:
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         message = f"Another program, {found.owner}, fires the schedules, and these at other times: {shown}."
