@@ -6,11 +6,11 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from . import health, served
+from . import health, schedules, served
 from .leadership import leader
 from .models import DeadJob, Job, WorkerProcess
 from .pauses import Pause, paused
-from .schedule_rows import Schedule, rows
+from .schedule_rows import rows
 from .workers import FORGET, WorkerInfo, workers
 
 MAX_AGE = 300
@@ -177,8 +177,8 @@ def _led_by_others(using: str) -> Iterator[Finding]:
     found = leader(using)
     if found is None or found.is_ours:
         return
-    stored = map(Schedule.of, rows(using).rows())
-    names = sorted(each.name for each in stored if each.enabled and not each.problem and not each.portable)
+    stored = schedules.list(using=using)
+    names = [each.name for each in stored if each.enabled and not each.problem and not each.portable]
     if names:
         shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
         message = f"Another program, {found.owner}, fires the schedules, and these at other times: {shown}."

@@ -60,7 +60,7 @@ class HeldLock:
         self._written: tuple[_Written, ...] = (_Written(hold, Pledge(using)),)
         """The last one that has not been rolled back counts."""
         self._is_lost = False
-        self._release: Pledge | None = None
+        self._given_back: Pledge | None = None
         self._let_go: Callable[[], object] = lambda: None
 
     def __repr__(self) -> str:
@@ -92,7 +92,7 @@ class HeldLock:
     @property
     def is_released(self) -> bool:
         """Whether ``release`` was called, and not rolled back."""
-        return self._release is not None and not self._release.is_broken
+        return self._given_back is not None and not self._given_back.is_broken
 
     def renew(self, ttl: int | float | timedelta | None = None) -> bool:
         """Hold it for ``ttl`` seconds from now, by default as many as before; ``False`` if it is lost.
@@ -120,13 +120,13 @@ class HeldLock:
         if self.is_released:
             return False
         is_over = self.seconds_left <= 0
-        self._release = release = Pledge(self.using)
+        self._given_back = release = Pledge(self.using)
         try:
             if release.is_kept:
                 self._let_go()
             was_there = _locks(self.using).release(self.name, self.owner)
         except BaseException:
-            self._release = None
+            self._given_back = None
             raise
         if not release.is_kept:
             transaction.on_commit(lambda: self._let_go(), using=self.using, robust=True)

@@ -468,8 +468,8 @@ MUTATIONS = (
     Mutation(
         "a release that was rolled back counts",
         "held_locks.py",
-        "self._release is not None and not self._release.is_broken",
-        "self._release is not None",
+        "self._given_back is not None and not self._given_back.is_broken",
+        "self._given_back is not None",
     ),
     Mutation(
         "events that wait in line move with the time",

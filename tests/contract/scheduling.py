@@ -7,6 +7,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
+import pytest
+
 from alkstore_django import schedules
 from alkstore_django.models import Job, ScheduledTask
 from alkstore_django.schedules import Schedule
@@ -54,6 +56,18 @@ def db_now() -> datetime:
 
 def jobs() -> int:
     return Job.objects.count()
+
+
+def unregister_before(monkeypatch: pytest.MonkeyPatch, operation: str, gone: str) -> None:
+    """Let somebody delete the schedule ``gone`` just before its turn in an operation on many."""
+    act = getattr(schedules, operation)
+
+    def too_late(name: str, **options: Any) -> Any:
+        if name == gone:
+            schedules.unregister(name)
+        return act(name, **options)
+
+    monkeypatch.setattr(schedules, operation, too_late)
 
 
 @contextmanager

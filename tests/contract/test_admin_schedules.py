@@ -18,6 +18,7 @@ from alkstore_django.admin import schedule_actions
 from alkstore_django.models import Job, ScheduledTask, ScheduleOptions
 from tests import factories
 from tests.app import tasks
+from tests.contract.scheduling import unregister_before
 from tests.pages import EVIL, SCHEDULES, column, field, page, reader
 
 pytestmark = pytest.mark.django_db
@@ -407,15 +408,7 @@ def test_what_is_gone_meanwhile(action: str, admin_client: Client, monkeypatch: 
     """Between the list of what was chosen and its own turn."""
     nightly(enabled=action != "resume")
     foreign()
-    operation = "run_now" if action == "run" else action
-    act = getattr(schedules, operation)
-
-    def too_late(name: str, **options: Any) -> Any:
-        if name == "theirs":
-            schedules.unregister(name)
-        return act(name, **options)
-
-    monkeypatch.setattr(schedules, operation, too_late)
+    unregister_before(monkeypatch, "run_now" if action == "run" else action, "theirs")
     first, second = told(operate(admin_client, action, "nightly", "theirs", confirmed="yes"))
     assert first in ("1 schedule was paused.", "1 schedule was resumed.", "1 job was put in.")
     assert second.startswith("There is no schedule 'theirs'")

@@ -15,6 +15,7 @@ from alkstore_django import declarations, schedules
 from alkstore_django.models import Job, ScheduledTask, ScheduleOptions
 from tests import factories
 from tests.app import tasks
+from tests.contract.scheduling import unregister_before
 
 pytestmark = pytest.mark.django_db(databases=["default", "other"])
 
@@ -206,14 +207,7 @@ def test_what_cannot_be_resumed_hides_nothing() -> None:
 @pytest.mark.parametrize(("action", "done"), [("pause", "paused"), ("resume", "resumed")])
 def test_what_is_gone_meanwhile(action: str, done: str, monkeypatch: pytest.MonkeyPatch) -> None:
     nightly(enabled=action == "pause")
-    act = getattr(schedules, action)
-
-    def too_late(name: str, **options: Any) -> Any:
-        if name == "theirs":
-            schedules.unregister(name)
-        return act(name, **options)
-
-    monkeypatch.setattr(schedules, action, too_late)
+    unregister_before(monkeypatch, action, "theirs")
     foreign()
     gone = "There is no schedule 'theirs' any more."
     assert partly(action, "theirs", "nightly") == (f"Schedule nightly is {done}.\n", gone)
