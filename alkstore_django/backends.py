@@ -24,11 +24,10 @@ from .compat import (
     TaskResultDoesNotExist,
     task_enqueued,
 )
-from .envelopes import Envelope
+from .envelopes import Envelope, arguments
 from .exceptions import UndecodablePayload
 from .logs import get_logger
 from .names import checked
-from .payloads import normalised
 from .signals import unique_conflict
 from .tasks import AlkTask, check_database, option, stored_name
 
@@ -214,12 +213,7 @@ def _job_id(result_id: str) -> int | None:
 
 
 def _envelope(task: Any, args: Any, kwargs: Any, extra: dict[str, Any], path: str = "") -> Envelope:
-    return Envelope(
-        task=stored_name(task),
-        args=normalised(list(args), f"{path}args"),
-        kwargs=normalised(dict(kwargs), f"{path}kwargs"),
-        extra=extra,
-    )
+    return Envelope(stored_name(task), *arguments(args, kwargs, path), extra)
 
 
 def _options(task: Any) -> dict[str, Any]:

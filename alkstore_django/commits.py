@@ -9,7 +9,7 @@ from typing import Any
 from django.db import DEFAULT_DB_ALIAS, connections, transaction
 
 from . import origins
-from .payloads import normalised
+from .envelopes import arguments
 
 
 @dataclass(slots=True)
@@ -30,7 +30,7 @@ def enqueue(task: Any, args: Sequence[Any], kwargs: Mapping[str, Any], using: st
     backend = task.get_backend()
     backend.validate_task(task)
     # As they are now: the caller may go on to change them.
-    given = normalised(list(args), "args"), normalised(dict(kwargs), "kwargs")
+    given = arguments(args, kwargs)
     own = str(getattr(backend, "using", DEFAULT_DB_ALIAS))
     alias = using or own
     promise, origin = Promise(), origins.present()

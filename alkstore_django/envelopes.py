@@ -6,12 +6,13 @@ ignores what stands beside its envelope; ours is left out while there is nothing
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from .exceptions import UndecodablePayload
-from .payloads import decode, encode
+from .payloads import decode, encode, normalised, written
 from .values import LAST_SECOND
 
 ENVELOPE = "__honker_task__"
@@ -23,9 +24,9 @@ BEGINNING = f'{{"{ENVELOPE}"'
 
 @dataclass(slots=True)  # a frozen one takes three times as long to make
 class Envelope:
-    """A call of a task by name; ``extra`` holds our keys: ``backend`` (alias), ``run_after`` (ISO 8601),
-    ``expires`` (seconds), ``schedule`` (a name) and ``scheduled_for`` (Unix seconds), and those of
-    ``alterations`` and ``origins``."""
+    """A call of a task by name; ``args`` and ``kwargs`` are ``arguments``. ``extra`` holds our keys:
+    ``backend`` (alias), ``run_after`` (ISO 8601), ``expires`` (seconds), ``schedule`` (a name) and
+    ``scheduled_for`` (Unix seconds), and those of ``alterations`` and ``origins``."""
 
     task: str
     args: list[Any]
@@ -43,9 +44,19 @@ class Envelope:
     def seal(self) -> str:
         """The JSON text; the envelope must come first, claims look for it there."""
         body: dict[str, Any] = {ENVELOPE: {"task": self.task, "args": self.args, "kwargs": self.kwargs}}
-        if self.extra:
-            body[OURS] = self.extra
+        if not self.extra:
+            return written(body)
+        body[OURS] = self.extra
         return encode(body)
+
+
+def arguments(
+    args: Iterable[Any], kwargs: Mapping[str, Any], path: str = ""
+) -> tuple[list[Any], dict[str, Any]]:
+    """A copy of what a task is called with, in JSON's own types. Raises ``TypeError`` and ``ValueError``,
+    naming the path; ``path`` is what stands before it."""
+    depth = 2  # in an envelope
+    return normalised(list(args), f"{path}args", depth), normalised(dict(kwargs), f"{path}kwargs", depth)
 
 
 def unseal(payload: str | bytes) -> Envelope:

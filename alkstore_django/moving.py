@@ -13,10 +13,9 @@ from django.db.models import Count
 
 from . import arrivals, keys, served
 from .compat import InvalidTask, TaskResultStatus
-from .envelopes import Envelope
+from .envelopes import Envelope, arguments
 from .exceptions import UnknownTask
 from .models.base import chunks, in_transaction
-from .payloads import normalised
 from .registry import find
 from .tasks import check_database, option, stored_name
 
@@ -147,8 +146,7 @@ def _task(row: Any) -> Any:
     )
     check_database(task, task.get_backend().using)
     arrivals.row(1, run_at=task.run_after)
-    args, kwargs = (normalised(row.args_kwargs[name], name) for name in ("args", "kwargs"))
-    envelope = Envelope(stored_name(task), args, kwargs)
+    envelope = Envelope(stored_name(task), *arguments(row.args_kwargs["args"], row.args_kwargs["kwargs"]))
     envelope.seal()
     if option(task, "unique") is not None:
         keys.stored(task, envelope)

@@ -20,7 +20,7 @@ def checked(kind: str, value: object) -> str:
         raise ValueError(f"A {kind} name has 1 to {MAX_LENGTH} characters, this has {len(value)}.")
     if value != value.strip():
         raise ValueError(f"The {kind} name {value!r} begins or ends with white space.")
-    for character in value:
+    for character in () if value.isprintable() else value:
         if unicodedata.category(character) in ("Cc", "Cs"):
             raise ValueError(f"The {kind} name {value!r} holds the control character {character!r}.")
     return str(value)

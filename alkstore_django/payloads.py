@@ -30,9 +30,17 @@ def encode(value: object, root: str = "payload") -> str:
         return "null"
     try:
         _verify(value, root)
+    except RecursionError:
+        raise _too_deep(root) from None
+    return written(value, root)
+
+
+def written(value: object, root: str = "payload") -> str:
+    """``encode`` for what was verified before, or is ``normalised``."""
+    try:
         return _encoder.encode(value)
     except RecursionError:
-        raise ValueError(f"{root} is nested too deeply, or holds itself.") from None
+        raise _too_deep(root) from None
 
 
 def decode(text: str | bytes) -> Any:
@@ -44,16 +52,17 @@ def decode(text: str | bytes) -> Any:
         raise UndecodablePayload(f"the payload is not JSON text: {error}") from error
 
 
-def normalised(value: object, root: str) -> Any:
+def normalised(value: object, root: str, depth: int = 0) -> Any:
     """``value`` in JSON's own types, by the rules of ``django.tasks`` (bytes are read as UTF-8,
-    any sequence is a list, any mapping a dict), with our errors: they name the path."""
+    any sequence is a list, any mapping a dict), with our errors: they name the path. ``depth`` is how many
+    levels there are around it."""
     try:
-        return _normalise(value, root)
+        return _normalise(value, root, depth)
     except RecursionError:
-        raise ValueError(f"{root} is nested too deeply, or holds itself.") from None
+        raise _too_deep(root) from None
 
 
-def _normalise(value: object, path: str, depth: int = 0) -> Any:
+def _normalise(value: object, path: str, depth: int) -> Any:
     if depth > MAX_DEPTH:
         raise RecursionError
     match value:
@@ -119,6 +128,10 @@ def _key_text(key: object, path: str = "") -> str:
         _verify(key, f"a key of {path}")
         return _encoder.encode(key)
     raise TypeError(f"Unsupported type: {type(key)} as a key of {path}; JSON keys are strings.")
+
+
+def _too_deep(root: str) -> ValueError:
+    return ValueError(f"{root} is nested too deeply, or holds itself.")
 
 
 def _unsupported(value: object, path: str) -> TypeError:

@@ -18,8 +18,11 @@ _PENDING = {bells.SUFFIX: "_alkstore_ring", bells.EAR: "_alkstore_ring_ears"}
 
 def bell_directories(alias: str) -> tuple[str, ...]:
     """Where the bells of a database can be; nowhere if it has none."""
-    connection: Any = connections[alias]
-    if not (settings.DOORBELL and bells.ARE_POSSIBLE and get_dialect(connection).has_doorbells):
+    return _directories(connections[alias])
+
+
+def _directories(connection: Any) -> tuple[str, ...]:
+    if not (bells.ARE_POSSIBLE and get_dialect(connection).has_doorbells and settings.DOORBELL):
         return ()
     if connection.is_in_memory_db():
         return ()
@@ -36,7 +39,7 @@ def ring_after_commit(alias: str, suffix: str = bells.SUFFIX) -> None:
     which what follows depends as well.
     """
     connection: Any = connections[alias]
-    directories = bell_directories(alias)
+    directories = _directories(connection)
     if not directories or _is_test_case(connection):
         return
     if not connection.in_atomic_block:

@@ -130,12 +130,12 @@ def retrying(alias: str, work: Callable[[], T]) -> T:
     From the second try on at the isolation that our statements are made for: what fails to serialize
     once would go on failing beside other workers.
     """
-    connection = connections[alias]
-    dialect = get_dialect(connection)
     for left in reversed(range(TRIES)):
         try:
             return work()
         except DatabaseError as error:
+            connection = connections[alias]
+            dialect = get_dialect(connection)
             if not left or connection.in_atomic_block or not dialect.is_transient(error):
                 raise
             if dialect.read_committed and left == TRIES - 1:

@@ -29,8 +29,9 @@ class JobManager(LookingManager):
     def enqueue(self, queue: str, payload: str, **options: int | None) -> Arrival:
         """Insert one row; ``options`` are run_at, delay, priority, max_attempts and expires."""
         row = {"queue": queue, "payload": payload, **options}
-        statement = self.dialect.enqueue + self.notice
-        if self.dialect.returns_inserted:
+        dialect = self.dialect
+        statement = dialect.enqueue + self.notice
+        if dialect.returns_inserted:
             arrival = retrying(self.database, lambda: self._returned(statement, row))
         else:  # a worker that sees it could be done with it before it is read
             arrival = in_transaction(self.database, lambda: self._read_back(statement, row))

@@ -109,7 +109,8 @@ class LookingManager(SQLManager):
     @property
     def notice(self) -> str:
         """What an INSERT .. RETURNING gets at its end."""
-        return self.dialect.notice if settings.NOTIFY else ""
+        notice = self.dialect.notice
+        return notice if notice and settings.NOTIFY else ""
 
     def listen(self, on: bool) -> None:
         """See ``Dialect.listen``; only where there is one."""

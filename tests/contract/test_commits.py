@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from django.utils import translation
 
 from alkstore_django.compat import InvalidTask
 from alkstore_django.models import Job
+from alkstore_django.payloads import MAX_DEPTH
 from alkstore_django.testing import enqueued
 from tests.app import told
 from tests.contract import tasks
@@ -135,6 +137,8 @@ def test_bad_input_is_refused_at_the_call(django_assert_num_queries: Any, settin
             tasks.send.enqueue_on_commit(object())
         with pytest.raises(ValueError, match=r"kwargs\['to'\]"):
             tasks.send.enqueue_on_commit(to=float("nan"))
+        with pytest.raises(ValueError, match="^args is nested too deeply"):
+            tasks.send.enqueue_on_commit(json.loads("[" * MAX_DEPTH + "]" * MAX_DEPTH))
         backend = "alkstore_django.backends.AlkstoreBackend"
         settings.TASKS = {"default": {"BACKEND": backend, "QUEUES": ["only"]}}
         with pytest.raises(InvalidTask):

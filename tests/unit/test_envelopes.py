@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from alkstore_django.envelopes import Envelope, task_name, unseal
+from alkstore_django.envelopes import Envelope, arguments, task_name, unseal
 from alkstore_django.exceptions import UndecodablePayload
+from alkstore_django.payloads import MAX_DEPTH, encode
 from alkstore_django.sql.tables import TASK_PREFIX
 
 
@@ -16,6 +17,19 @@ def test_it_is_that_of_honker() -> None:
         "__honker_task__": {"task": "shop.send", "args": [1, "é"], "kwargs": {"y": 2}}
     }
     assert text.startswith(TASK_PREFIX)
+
+
+@pytest.mark.parametrize("extra", [{}, {"backend": "other"}])
+def test_the_deepest_arguments_are_those_that_fit_an_envelope(extra: Any) -> None:
+    value: Any = "leaf"
+    for _ in range(MAX_DEPTH - 3):
+        value = [value]
+    envelope = Envelope("a.b", *arguments((value,), {}), extra)
+    assert unseal(envelope.seal()) == envelope
+    assert encode(json.loads(envelope.seal())) == envelope.seal()
+    for args, kwargs in (([value],), {}), ((), {"x": [value]}):
+        with pytest.raises(ValueError, match=r"^calls\[7\]\.k?w?args is nested too deeply"):
+            arguments(args, kwargs, "calls[7].")
 
 
 def test_our_keys_stand_beside_it() -> None:
