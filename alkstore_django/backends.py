@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from datetime import datetime
+from functools import partial
 from itertools import repeat
 from typing import Any
 
@@ -132,8 +133,8 @@ class AlkstoreBackend(BaseTaskBackend):
             for envelope in envelopes
         ]
         row = arrivals.row(**_options(task))
-        placed = unique.add(self.using, task.queue_name, calls, task.on_conflict, row)
-        results = task_results.placed(self.using, task, placed)
+        answer = partial(task_results.placed, self.using, task)
+        results = unique.add(self.using, task.queue_name, calls, task.on_conflict, row, answer)
         for result in results:
             if result.created:
                 task_enqueued.send(type(self), task_result=result)

@@ -214,7 +214,7 @@ def _place(
         return None
     conflict = str(keys.options(unseal(texts[0]))["on_conflict"])
     calls = [unique.Call(key, text) for text in texts]
-    placed = unique.add(using, row.queue, calls, conflict, options)
+    placed = unique.add(using, row.queue, calls, conflict, options, list)
     return [each.arrival if each.created else None for each in placed]
 
 

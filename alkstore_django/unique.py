@@ -7,15 +7,17 @@ isolation level.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from . import endings, holders
 from .inspection import JobInfo
 from .keys import REPLACE, Key
 from .models import Arrival, Job, Seen, Take, UniqueKey
 from .models.base import in_transaction, is_in_transaction
+
+T = TypeVar("T")
 
 
 class Call(NamedTuple):
@@ -36,9 +38,15 @@ class Placed(NamedTuple):
 
 
 def add(
-    using: str, queue: str, calls: Sequence[Call], on_conflict: str, row: dict[str, int | None]
-) -> list[Placed]:
-    """Enqueue each call whose key is free, all or none; what has the key of each, in their order.
+    using: str,
+    queue: str,
+    calls: Sequence[Call],
+    on_conflict: str,
+    row: dict[str, int | None],
+    answer: Callable[[Sequence[Placed]], list[T]],
+) -> list[T]:
+    """Enqueue each call whose key is free, all or none; of what has the key of each, in their order, what
+    ``answer`` makes. It may read: it does so before the commit, after which nothing can fail any more.
 
     All keys last equally long. Inside a transaction of the caller's, a waiting job that holds a key is
     not claimed before that transaction ends: it will see what was done in it.
@@ -49,8 +57,8 @@ def add(
     if placing.is_inside:
         placing.keys.begin()
     elif found := placing.look(calls):
-        return found
-    return in_transaction(using, lambda: placing.place(calls))
+        return answer(found)
+    return in_transaction(using, lambda: answer(placing.place(calls)))
 
 
 def take_again(using: str, job_id: int, key: Key, lasts: int | None) -> bool:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import OperationalError, connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from alkstore_django.models import Job, Run, UniqueKey
+from alkstore_django.sql import tables
 from alkstore_django.turns import Verdict
 from tests.contract.stages import claim, settle
 from tests.contract.uniques import unique
@@ -40,6 +41,21 @@ def test_the_first_call_of_a_key_makes_the_job(conflict: str, lasting: Any) -> N
     assert live() == [before.id, one, three]
     assert [result.args for result in results] == [[1], [2], [1], [3], [1]]
     assert results[2] == results[0] == task.get_result(one)
+
+
+def test_an_answer_that_cannot_be_read_leaves_no_job() -> None:
+    task = unique()
+    before = task.enqueue(2)
+
+    def cut(execute: Any, sql: str, *rest: Any) -> Any:
+        if tables.ATTEMPTS in sql and sql.startswith("SELECT"):
+            raise OperationalError("cut off")
+        return execute(sql, *rest)
+
+    with connection.execute_wrapper(cut), pytest.raises(OperationalError, match="cut off"):
+        task.enqueue_many([(1,), (2,), (3,)])
+    assert live() == [before.id] and UniqueKey.objects.count() == 1
+    assert created(task.enqueue_many([(1,), (2,), (3,)])) == [True, False, True]
 
 
 def test_one_key_for_all_calls() -> None:
