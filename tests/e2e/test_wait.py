@@ -40,6 +40,7 @@ def test_soon(workers: Workers, journal: Journal, gate: Path) -> None:
     fast = min(timed(tasks.nothing.enqueue()) for _ in range(5))
     assert fast < (1.0 if connection.vendor == "mysql" else 0.5)
     slow = tasks.hold.enqueue(journal.path, "x", str(gate))
+    workers.wait_until(lambda: journal.lines == ["start x"], "it runs")
     with pytest.raises(TimeoutError):
         slow.wait(1.5)
     assert slow.status == TaskResultStatus.RUNNING
@@ -56,8 +57,8 @@ def timed(result: Any) -> float:
 def test_a_cancelled_one(workers: Workers, journal: Journal) -> None:
     workers.ready("--visibility-timeout", 3600)
     for task in (contextual.watch_out, contextual.wait_for_cancellation):
-        result = task.enqueue(journal.path)
         lines = len(journal.lines)
+        result = task.enqueue(journal.path)
         workers.wait_until(lambda lines=lines: len(journal.lines) > lines, "it runs")
         assert result.cancel()
         result.wait(60)
