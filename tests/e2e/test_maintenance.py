@@ -50,6 +50,11 @@ def owner() -> str:
     return "".join(Lock.objects.filter(pk=LOCK, expires_at__gt=at(0)).values_list("owner", flat=True))
 
 
+def end_lock() -> None:
+    """As it ends by itself, up to a minute later."""
+    factories.change(LOCK, model=Lock, expires_at=at(0))  # type: ignore[arg-type]
+
+
 def results(count: int = 10, first: int = 1_000_000) -> None:
     """Whose time is over, and of no job that a worker runs here."""
     Result.objects.bulk_create(
@@ -84,13 +89,18 @@ def test_one_of_two(workers: Workers, journal: Journal) -> None:
 
 def test_a_killed_one_is_followed(workers: Workers) -> None:
     """In the middle of a pass, which another begins anew."""
-    first = elected(workers)
-    results(8_000)
-    workers.wait_until(lambda: over() < 7_900, "it is at it")
-    first.reap()
-    assert over(), "it was through already: nothing was shown"
+    for _ in range(20):  # on a busy machine it may be through before it is killed: then once more
+        first = elected(workers)
+        results(8_000)
+        workers.wait_until(lambda: over() < 7_900, "it is at it")
+        first.reap()
+        if over():
+            break
+        end_lock()
+    else:
+        raise AssertionError("it was through already: nothing was shown")
     second = maintaining(workers)
-    factories.change(LOCK, model=Lock, expires_at=at(0))  # type: ignore[arg-type] # up to 60 s later
+    end_lock()
     workers.wait_until(is_clean, "the other goes on", patience=60)
     assert second.stop() == 0
 
@@ -98,7 +108,7 @@ def test_a_killed_one_is_followed(workers: Workers) -> None:
 def test_a_frozen_one_is_followed(workers: Workers) -> None:
     first = elected(workers)
     first.freeze()
-    factories.change(LOCK, model=Lock, expires_at=at(0))  # type: ignore[arg-type] # as if it had ended
+    end_lock()
     second = maintaining(workers)
     results()
     second.wait_for(DELETED)
