@@ -184,11 +184,13 @@ def test_a_moment_that_passes_while_the_file_is_locked(
     workers: Workers, journal: Journal, timeout: str
 ) -> None:
     """H122: what became due meanwhile is not slept over."""
-    workers.ready("--interval", 600, DJANGO_SETTINGS_MODULE=timeout)
+    worker = workers.ready("--interval", 600, DJANGO_SETTINGS_MODULE=timeout)
+    worker.freeze()  # or the moment might come before the lock
     tasks.write.using(run_after=timedelta(seconds=2)).enqueue(journal.path, "job")
     (job,) = Job.objects.all()
     with closing(sqlite3.connect(connection.settings_dict["NAME"], isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
+        worker.send(signal.SIGCONT)
         now = "SELECT unixepoch() > ? + 2"
         wait_until(lambda: other.execute(now, (job.run_at,)).fetchone()[0], what="its moment has passed")
         assert journal.lines == []
