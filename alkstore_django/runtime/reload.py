@@ -43,7 +43,8 @@ class Reloader:
         self._is_stopped = False
 
     def run(self) -> int:
-        """Returns the exit code of the last worker; 1 for one that a signal has ended."""
+        """Returns the exit code of the last worker; 1 for one that a signal has ended. The one of a stop ends
+        a worker by itself only before it has begun: then all is well."""
         hear_of_children()
         for number in (*SIGNALS, HANGUP):
             if number is not None:
@@ -55,7 +56,8 @@ class Reloader:
                     logger.error("The worker ended with %s; it waits for a change of its code.", code)
                     _wait_for_change()
                 code = self._work()
-        return DONE if code == CHANGED else code if code >= 0 else FAILED
+        is_well = code == CHANGED or (self._is_stopped and -code in SIGNALS)
+        return DONE if is_well else code if code >= 0 else FAILED
 
     def _work(self) -> int:
         environment = {**os.environ, PARENT: str(os.getpid())}

@@ -122,6 +122,15 @@ def test_a_stop_while_it_waits(project: Project, number: signal.Signals) -> None
     assert worker.stop(number) == 1
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_stop_while_it_starts(project: Project, number: signal.Signals) -> None:
+    """The signal ends the worker, which has not begun: nothing was cut off."""
+    project.module.write_text("import time\nprint('starts', flush=True)\ntime.sleep(600)")
+    worker = project.start("--reload")
+    worker.wait_for("starts")
+    assert worker.stop(number) == 0
+
+
 def test_two_signals_interrupt(project: Project, journal: Journal) -> None:
     job_id = int(tasks.hold.enqueue(journal.path, "held", "/nowhere").id)
     worker = project.ready("--reload")
