@@ -83,6 +83,11 @@ def write_heap(events: Any) -> None:
                 raise TaskInterrupted
 
 
+@outbox("heaps that may last", base_backoff=0, batch=10)
+def write_heap_at_ease(events: Any) -> None:
+    write_heap.func(events)
+
+
 @outbox("heaps of coroutines", batch=10)
 async def write_heap_later(events: Any) -> None:
     await asyncio.sleep(0)
@@ -103,6 +108,7 @@ forget_unless_served(
     write_or_skip,
     write_later,
     write_heap,
+    write_heap_at_ease,
     write_heap_later,
     describe,
 )

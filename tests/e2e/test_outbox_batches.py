@@ -12,7 +12,7 @@ from django.db import connection
 
 from alkstore_django.models import DeadJob, Job
 from alkstore_django.sql import tables
-from tests.app.outboxes import write_heap, write_heap_later
+from tests.app.outboxes import write_heap, write_heap_at_ease, write_heap_later
 from tests.processes import Journal, Process, Workers
 from tests.queue_state import dead, live
 
@@ -98,9 +98,9 @@ def test_what_cannot_be_interrupted_ends_with_the_process(workers: Workers, jour
 
 
 def test_a_stop_puts_all_of_a_list_back(workers: Workers, journal: Journal) -> None:
-    enqueue(journal, 5, _0="be interrupted")
+    enqueue(journal, 5, outbox=write_heap_at_ease, _0="be interrupted")
     worker = workers.start("--interval", 0.05, **SETTINGS)
-    workers.wait_until(lambda: journal.lines, "the list has begun")  # and it has a second
+    workers.wait_until(lambda: journal.lines, "the list has begun")
     assert worker.stop(signal.SIGTERM) == 1
     assert worker.count("TaskTimedOut") == 0
     assert set(Job.objects.values_list("state", "attempts")) == {("pending", 1)}
