@@ -129,8 +129,8 @@ def away(table: str) -> Iterator[None]:
 def test_work_goes_on_without_registry_and_file(workers: Workers, journal: Journal, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    worker = workers.ready()
-    other = workers.ready("--queue", "other", "--health-file", folder / "file")
+    worker = workers.ready("--no-maintenance")  # which would look for old rows there, ten seconds from now
+    other = workers.ready("--no-maintenance", "--queue", "other", "--health-file", folder / "file")
     with away("alkstore_workers"):
         worker.wait_for("WARNING The registry of workers cannot be written, the work goes on")
         tasks.write.enqueue(journal.path, "job")
