@@ -80,6 +80,7 @@ def test_busy_threads_do_not_keep_coroutines_waiting(workers: Workers, journal: 
         later = {int(tasks.async_add.enqueue(1, n).id) for n in range(20)}
     worker = workers.start("--threads", 2)
     workers.wait_until(lambda: later <= succeeded(), "the coroutines are done")
+    workers.wait_until(lambda: len(lines(journal, "start")) >= 2, "the threads have begun")
     assert len(lines(journal, "start")) == 2
     gate.touch()
     assert worker.stop() == 0
