@@ -226,7 +226,6 @@ def test_a_server_that_is_read_only_for_a_while(workers: Workers, journal: Journ
             worker.wait_for("in a read-only transaction")
         finally:
             cursor.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only")
-    end_sessions()
     workers.wait_until(lambda: not live(), "the job is done")
     outages(worker, 1)
     assert journal.keys == ["job"]
