@@ -57,7 +57,7 @@ class Overtaken(Exception):
 
 
 class ScheduleList(ChangeList):
-    """Each row with its options."""
+    """Each row with its options; without those that somebody deletes while the list is made."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -96,7 +96,7 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
     def _is_ours(self, row: Any) -> bool:
         if not hasattr(row, "schedule"):
             attach([row], self.using)
-        return bool(row.schedule.owner == "admin")
+        return row.schedule is not None and bool(row.schedule.owner == "admin")
 
     # -- pages ------------------------------------------------------------------------------------
 
@@ -105,7 +105,7 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         row = super().get_object(request, object_id, from_field)
-        return row if row is None else attach([row], self.using)[0]
+        return next(iter(attach([] if row is None else [row], self.using)), None)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:

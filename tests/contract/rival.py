@@ -1,0 +1,79 @@
+"""Another session that does something before each statement of a request, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from types import TracebackType
+from typing import Any
+
+from django.db import OperationalError, connections, transaction
+
+from tests.factories import ask
+
+IMPATIENCE = {
+    "sqlite": "PRAGMA busy_timeout = 0",
+    "postgresql": "SET lock_timeout = '5ms'",
+    "mysql": "SET SESSION innodb_lock_wait_timeout = 0",
+}
+MOST = 200
+"""Statements that no request of ours comes near to."""
+
+
+class Turn:
+    """``with turn:`` around a request; ``act`` is done before its statement of that number.
+
+    ``did`` is what it returned: ``None`` if the request has locked what it wants, so that it comes later, or
+    if there were fewer statements.
+    """
+
+    def __init__(self, number: int, act: Callable[[], Any], session: ThreadPoolExecutor) -> None:
+        self.number = number
+        self.did: Any = None
+        self.came = False
+        self._act = act
+        self._session = session
+        self._seen = 0
+
+    def __enter__(self) -> Turn:
+        self._wrapping = connections["default"].execute_wrapper(self._before)
+        self._wrapping.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._wrapping.__exit__(kind, error, trace)
+
+    def _before(self, execute: Callable[..., Any], sql: str, params: Any, many: bool, context: Any) -> Any:
+        self._seen += 1
+        if self._seen == self.number:
+            self.came = True
+            self.did = self._session.submit(self._do).result(30)
+        return execute(sql, params, many, context)
+
+    def _do(self) -> Any:
+        """All of it or nothing: in one transaction, which waits for nobody."""
+        try:
+            with transaction.atomic():
+                return self._act() or True
+        except OperationalError:
+            return None
+
+
+def turns(act: Callable[[], Any]) -> Iterator[Turn]:
+    """A turn before each statement, until there was none of that number."""
+    with ThreadPoolExecutor(1, initializer=_impatient) as session:
+        try:
+            for number in range(1, MOST):
+                turn = Turn(number, act, session)
+                yield turn
+                if not turn.came:
+                    return
+            raise AssertionError("the request does not end")
+        finally:
+            session.submit(connections.close_all).result(30)
+
+
+def _impatient() -> None:
+    ask(IMPATIENCE[connections["default"].vendor])
