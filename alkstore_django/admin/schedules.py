@@ -9,6 +9,7 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import ModelAdmin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
@@ -52,8 +53,12 @@ EDITED: Any = (
 )
 
 
-class Overtaken(Exception):
-    """Somebody else has changed the schedule since its form was judged."""
+TRIES = 3
+"""How often a form is judged while somebody is quicker each time."""
+
+
+class Quicker(Exception):
+    """What somebody else has done since the form was judged does not go with it."""
 
 
 class ScheduleList(ChangeList):
@@ -124,15 +129,15 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
         return type("ScheduleForm", (ScheduleForm,), {"using": self.using, "row": row})
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        from alkstore_django import schedules
+        from alkstore_django import schedule_updates, schedules
 
         try:
             if change:
-                schedules.update(obj.name, **form.given(), using=self.using)
+                schedule_updates.amend(self.using, obj.name, form.given(), form.row)
             else:
                 schedules.register(**form.given(), using=self.using)
         except ValueError as error:
-            raise Overtaken(str(error)) from error
+            raise Quicker(str(error).removeprefix("name: ")) from error
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
         from alkstore_django import schedules
@@ -144,13 +149,23 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
             self.delete_model(request, row)
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().changeform_view(request, *args, **kwargs)
-        except Overtaken as error:
-            self.message_user(request, display.storable(str(error)), messages.ERROR)
-            opts = self.opts
-            name = f"admin:{opts.app_label}_{opts.model_name}_changelist"
-            return HttpResponseRedirect(reverse(name, current_app=self.admin_site.name))
+        """A form that somebody has overtaken is judged again: it then says beside which field."""
+        for left in reversed(range(TRIES)):
+            try:
+                return super().changeform_view(request, *args, **kwargs)
+            except Quicker as error:
+                quicker = error
+            except PermissionDenied:  # it has another owner by now
+                if left == TRIES - 1:
+                    raise
+                break
+        return self._back(request, str(quicker))
+
+    def _back(self, request: HttpRequest, text: str) -> HttpResponse:
+        """To the list, with a message."""
+        self.message_user(request, display.storable(text), messages.ERROR)
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return HttpResponseRedirect(reverse(name, current_app=self.admin_site.name))
 
     def render_change_form(
         self,

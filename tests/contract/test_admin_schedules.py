@@ -13,7 +13,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from alkstore_django import declarations, schedules
+from alkstore_django import declarations, schedule_updates, schedules
 from alkstore_django.admin import schedule_actions
 from alkstore_django.models import Job, ScheduledTask, ScheduleOptions
 from tests import factories
@@ -339,7 +339,7 @@ def test_somebody_was_quicker(admin_client: Client, monkeypatch: pytest.MonkeyPa
     def gone(*args: Any, **kwargs: Any) -> None:
         raise ValueError("There is no schedule 'nightly'.")
 
-    monkeypatch.setattr(schedules, "update", gone)
+    monkeypatch.setattr(schedule_updates, "amend", gone)
     assert told(edit(admin_client, "nightly", priority="1")) == ["There is no schedule 'nightly'."]
 
 
