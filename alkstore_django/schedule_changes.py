@@ -55,6 +55,19 @@ def put(using: str, definition: Definition, owner: str) -> Put:
     return in_transaction(using, write)
 
 
+def add(using: str, definition: Definition, owner: str) -> ScheduleRow:
+    """Make a new schedule; what is stored then. Raises ``NameTaken`` if there is one of that name, whoever
+    owns it."""
+    table = rows(using)
+
+    def write() -> ScheduleRow:
+        if not _add(table, definition, owner):
+            raise NameTaken(f"name: there is a schedule {definition.name!r} already.")
+        return table.written(definition.name)
+
+    return in_transaction(using, write)
+
+
 def delete(using: str, name: str) -> bool:
     return in_transaction(using, lambda: rows(using).lock(name) is not None and rows(using).delete(name))
 

@@ -19,7 +19,7 @@ from alkstore_django.exceptions import UndecodablePayload
 from alkstore_django.models import ScheduledTask, ScheduleRow
 from alkstore_django.payloads import decode
 from alkstore_django.schedule_updates import amended
-from alkstore_django.schedule_values import database_of, define
+from alkstore_django.schedule_values import Definition, database_of, define
 from alkstore_django.tasks import stored_name
 from alkstore_django.values import duration
 
@@ -116,6 +116,8 @@ class ScheduleForm(_ModelForm):
     using: str
     row: ScheduleRow | None = None
     overtaken: Collection[str] = ()
+    definition: Definition
+    """What a form without errors asks for."""
 
     class Meta:
         model = ScheduledTask
@@ -161,7 +163,7 @@ class ScheduleForm(_ModelForm):
         return cleaned
 
     def given(self) -> dict[str, Any]:
-        """What ``schedules.register`` is called with, or ``schedules.update``."""
+        """What ``define`` is called with, or ``amend``."""
         cleaned = self.cleaned_data
         wanted = set(self.fields) if self.row is None else set(self.changed_data)
         found = {name: cleaned[name] for name in wanted - WHAT}
@@ -189,6 +191,7 @@ class ScheduleForm(_ModelForm):
                 raise ValueError(f"name: {gettext('There is a schedule of that name.')}")
         if definition.task is not None and (database := database_of(definition.task)) != self.using:
             raise ValueError(f"task: its jobs are in the database {database!r}, not in {self.using!r}.")
+        self.definition = definition
 
     def _blame(self, message: str) -> None:
         """The field that the message begins with."""

@@ -129,13 +129,13 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
         return type("ScheduleForm", (ScheduleForm,), {"using": self.using, "row": row})
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        from alkstore_django import schedule_updates, schedules
+        from alkstore_django import schedule_changes, schedule_updates
 
         try:
             if change:
                 schedule_updates.amend(self.using, obj.name, form.given(), form.row)
             else:
-                schedules.register(**form.given(), using=self.using)
+                schedule_changes.add(self.using, form.definition, "admin")
         except ValueError as error:
             raise Quicker(str(error).removeprefix("name: ")) from error
 

@@ -174,3 +174,32 @@ def test_what_another_owns_by_then_is_not_changed(admin_client: Client) -> None:
         else:
             assert answer.status_code == 403
             assert not LogEntry.objects.exists()
+
+
+# -- adding and deleting --------------------------------------------------------------------------------
+
+NEW = {"name": "s", "expression": "0 3 * * *", "task": "tests.app.tasks.add", "args": "[1, 2]"}
+NEW |= {"timezone": "UTC", "catch_up": "latest", "overlap": "on", "enabled": "on"}
+
+
+def added() -> None:
+    """By somebody who has looked whether there is one of that name."""
+    if schedules.get("s") is None:
+        schedules.register("s", "1 1 1 1 *", tasks.nothing)
+
+
+def test_of_two_who_add_one_of_the_same_name_one_does(admin_client: Client) -> None:
+    for turn in turns(added):
+        made_again()
+        schedules.unregister("s")
+        with turn:
+            answer = admin_client.post(f"{SCHEDULES}add/", NEW)
+        if answer.status_code == 302:
+            assert told(admin_client.get(SCHEDULES)) == ["The schedule “s” was added successfully."]
+            assert at().expression == "0 3 * * *"
+            continue
+        assert turn.did and at().expression == "1 1 1 1 *"
+        form = answer.context["adminform"].form
+        assert form.errors == {"name": ["There is a schedule of that name."]}
+        assert form["args"].value() == "[1, 2]", "what was typed is still there"
+        assert not LogEntry.objects.exists()
