@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.db import connection
 from django.test import Client
 
 from alkstore_django import declarations, schedules
 from tests.app import tasks
 from tests.contract.rival import turns
+from tests.factories import ask
 from tests.pages import SCHEDULES, as_shown, column, field
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -174,6 +176,38 @@ def test_what_another_owns_by_then_is_not_changed(admin_client: Client) -> None:
         else:
             assert answer.status_code == 403
             assert not LogEntry.objects.exists()
+
+
+@pytest.fixture
+def repeatable_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A project whose transactions see the same rows all along; on MariaDB also what newer ones do."""
+    connection.ensure_connection()
+    if connection.vendor == "mysql":
+        monkeypatch.setattr(connection, "isolation_level", "repeatable read")
+        ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    else:
+        ask("SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    yield
+    connection.close()
+
+
+@pytest.mark.only("postgresql", "mysql")
+@pytest.mark.parametrize("rival", [changed, raised, deleted])
+def test_at_another_isolation(admin_client: Client, repeatable_read: None, rival: Callable[[], Any]) -> None:
+    for turn in turns(rival):
+        made_again()
+        data = as_shown(admin_client, PAGE) | {"priority": "7"}
+        with turn:
+            answer = admin_client.post(PAGE, data)
+        found = schedules.get("s")
+        if answer.status_code == 200:
+            assert turn.did and rival is raised and at().priority == 3
+        elif found is None:
+            assert turn.did and rival is deleted
+        else:
+            assert found.priority == 7
+            assert (found.expression == "1 1 1 1 *") == (bool(turn.did) and rival is changed)
+            assert told(admin_client.get("/admin/")) == CHANGED
 
 
 # -- adding and deleting --------------------------------------------------------------------------------
