@@ -38,7 +38,8 @@ def amend(using: str, name: str, given: Mapping[str, Any], seen: ScheduleRow | N
         schedule_changes.check_owner(row, ADMIN)
         if seen is not None and (overtaken := _overtaken(row, seen, given)):
             raise Overtaken(f"{overtaken[0]}: somebody has changed it meanwhile.")
-        return schedule_changes.put(using, amended(row, given), ADMIN).row
+        schedule_changes.change(table, row, amended(row, given), ADMIN)
+        return table.written(name)
 
     return in_transaction(using, write)
 

@@ -128,7 +128,7 @@ class ScheduleManager(SQLManager):
     def lock(self, name: str) -> ScheduleRow | None:
         """Keep others from changing and firing it until this transaction ends."""
         self.fetch(self.dialect.lock_schedule, {"name": name})
-        return self.row(name)
+        return next(iter(self._rows(self.dialect.locked_schedule, name=name)), None)
 
     def due(self, now: int, n: int) -> list[ScheduleRow]:
         return self._rows(self.dialect.due_schedules, now=now, n=n)

@@ -48,6 +48,11 @@ class Scheduling(Clauses):
         return f"SELECT 1 FROM {SCHEDULES} WHERE name = %(name)s{self.for_update}"
 
     @property
+    def locked_schedule(self) -> str:
+        """``schedule``, once its row is locked."""
+        return self.schedule
+
+    @property
     def due_schedules(self) -> str:
         """Up to ``n`` that are due at ``now``, the longest due first."""
         due = f"{self._stands} AND s.next_fire_at <= %(now)s"
