@@ -44,6 +44,20 @@ def amend(using: str, name: str, given: Mapping[str, Any], seen: ScheduleRow | N
     return in_transaction(using, write)
 
 
+def remove(using: str, name: str) -> bool:
+    """Delete a schedule of the admin's; ``False`` if it is not there. Raises ``NameTaken`` for another's."""
+    table = rows(using)
+
+    def write() -> bool:
+        row = table.lock(name)
+        if row is None:
+            return False
+        schedule_changes.check_owner(row, ADMIN)
+        return table.delete(name)
+
+    return in_transaction(using, write)
+
+
 def amended(row: ScheduleRow, given: Mapping[str, Any]) -> Definition:
     """The definition of a schedule of ours with other values. Raises ``ValueError``."""
     stored = {

@@ -10,9 +10,9 @@ from django.contrib.admin.options import ModelAdmin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
-from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from alkstore_django.models import ScheduledTask
@@ -140,13 +140,22 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
             raise Quicker(str(error).removeprefix("name: ")) from error
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        from alkstore_django import schedules
+        from alkstore_django import schedule_updates
+        from alkstore_django.schedules import NameTaken
 
-        schedules.unregister(obj.name, using=self.using)
+        try:
+            if schedule_updates.remove(self.using, obj.name):
+                return
+            text = gettext("There is no schedule %(name)r any more.")
+        except NameTaken:
+            text = gettext("The schedule %(name)r is not the admin's any more, and stays.")
+        raise Quicker(text % {"name": obj.name})  # which takes the line out of the log again
 
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        for row in queryset:
-            self.delete_model(request, row)
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().delete_view(request, *args, **kwargs)
+        except Quicker as error:
+            return self._back(request, str(error))
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
         """A form that somebody has overtaken is judged again: it then says beside which field."""

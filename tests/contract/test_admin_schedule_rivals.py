@@ -13,7 +13,7 @@ from django.test import Client
 
 from alkstore_django import declarations, schedules
 from tests.app import tasks
-from tests.contract.rival import turns
+from tests.contract.rival import Turn, turns
 from tests.factories import ask
 from tests.pages import SCHEDULES, as_shown, column, field
 
@@ -44,6 +44,10 @@ def deleted() -> Any:
     found = schedules.get("s")
     schedules.unregister("s")
     return found
+
+
+def paused() -> None:
+    schedules.pause("s")
 
 
 def declared() -> None:
@@ -237,3 +241,52 @@ def test_of_two_who_add_one_of_the_same_name_one_does(admin_client: Client) -> N
         assert form.errors == {"name": ["There is a schedule of that name."]}
         assert form["args"].value() == "[1, 2]", "what was typed is still there"
         assert not LogEntry.objects.exists()
+
+
+@pytest.mark.parametrize("rival", [deleted, declared, paused])
+def test_only_what_was_deleted_is_said_to_be(admin_client: Client, rival: Callable[[], Any]) -> None:
+    gone = "There is no schedule 's' any more."
+    known = {
+        "The schedule “s” was deleted successfully.": True,
+        "schedule with ID “s” doesn’t exist. Perhaps it was deleted?": False,
+        gone: False,
+        "The schedule 's' is not the admin's any more, and stays.": False,
+    }
+    for turn in turns(rival):
+        made_again()
+        with turn:
+            answer = admin_client.post(f"{SCHEDULES}s/delete/", {"post": "yes"})
+        if answer.status_code == 302:
+            (message,) = told(admin_client.get("/admin/"))
+        else:
+            assert answer.status_code == 403 and rival is declared
+            message = gone
+        check_deletion(rival, turn, known[message])
+
+
+@pytest.mark.parametrize("rival", [deleted, declared, paused])
+def test_so_it_is_of_many(admin_client: Client, rival: Callable[[], Any]) -> None:
+    known = {
+        "1 schedule was deleted.": True,
+        "None of them is there any more.": False,
+        "There is no schedule 's' any more.": False,
+        "1 stays: it belongs to the code, the settings or another program.": False,
+    }
+    for turn in turns(rival):
+        made_again()
+        with turn:
+            data = {"action": "delete_selected", "_selected_action": "s", "confirmed": "yes"}
+            answer = admin_client.post(SCHEDULES, data)
+        assert answer.status_code == 302
+        (message,) = told(admin_client.get("/admin/"))
+        check_deletion(rival, turn, known[message])
+
+
+def check_deletion(rival: Callable[[], Any], turn: Turn, was_said: bool) -> None:
+    assert LogEntry.objects.exists() == was_said
+    found = schedules.get("s")
+    if rival is declared and turn.did:
+        assert found is not None and found.owner == "code", "what others declare stays"
+    else:
+        assert found is None
+    assert was_said or (turn.did and rival is not paused)
