@@ -68,7 +68,7 @@ class RequeueAdmin(ReadOnlyAdmin):
             "ids": ",".join(map(str, ids[:AT_ONCE])),
             "rows": [
                 (str(row.pk), row.queue, display.task(row.payload_head), display.line(row.error_head))
-                for row in queryset[:SHOWN]
+                for row in queryset.filter(pk__in=ids[:SHOWN])
             ],
             "not_shown": max(0, min(len(ids), AT_ONCE) - SHOWN),
         }
@@ -81,10 +81,13 @@ class RequeueAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         ids = ids_in(request.POST.get("ids", "").split(","), strict=True)
         rows = {row.pk: row for row in self.get_queryset(request).filter(pk__in=ids).only("queue")}
-        revived = reviving.requeue(self.using, sorted(rows))
-        self._log(request, [rows[job_id] for job_id in revived])
-        left = self.get_queryset(request).filter(pk__in=rows.keys() - revived.keys()).count()
-        self._tell(request, len(ids), revived, left)
+        revived: dict[int, int] = {}
+        held = 0
+        for batch in reviving.batches(self.using, sorted(rows)):
+            self._log(request, [rows[job_id] for job_id in batch.revived])  # whatever becomes of the next one
+            revived |= batch.revived
+            held += len(batch.held)
+        self._tell(request, len(ids), revived, held)
         opts, filters = self.opts, self.get_preserved_filters(request)
         url = reverse(
             f"admin:{opts.app_label}_{opts.model_name}_changelist", current_app=self.admin_site.name
@@ -96,7 +99,7 @@ class RequeueAdmin(ReadOnlyAdmin):
         LogEntry.objects.log_actions(user_id, rows, CHANGE, gettext("Requeued."))
 
     def _tell(self, request: HttpRequest, asked: int, revived: dict[int, int], left: int = 0) -> None:
-        """``left`` are still there: another job has their key."""
+        """``left`` stay: another job has their key."""
         done, gone = len(revived), asked - len(revived) - left
         if done:
             text = ngettext("%(n)d dead letter was requeued.", "%(n)d dead letters were requeued.", done)

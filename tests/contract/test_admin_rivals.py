@@ -1,0 +1,139 @@
+"""Somebody else acts on dead letters, locks and pauses before each statement of a request of the admin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import DatabaseError
+from django.test import Client
+
+from alkstore_django import reviving
+from alkstore_django.models import DeadJob, Job
+from tests import factories
+from tests.contract.rival import turns
+from tests.pages import DEAD, column
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def told(response: Any) -> list[str]:
+    return [str(message) for message in response.context["messages"]]
+
+
+# -- dead letters ---------------------------------------------------------------------------------------
+
+
+def three_dead_letters() -> None:
+    for model in (LogEntry, Job, DeadJob):
+        model._default_manager.all().delete()
+    for number in (1, 2, 3):
+        factories.dead(number, "q", last_error=f"error {number}")
+
+
+def requeued() -> list[int]:
+    """What this one has done: nothing, once the letter is not there."""
+    return [*reviving.requeue("default", [2])]
+
+
+def died_again() -> Any:
+    if requeued():
+        Job.objects.all().delete()
+        factories.dead(2, "q", last_error="another error")
+
+
+def deleted() -> None:
+    DeadJob.objects.filter(pk=2).delete()
+
+
+def another_died() -> None:
+    factories.dead(9, "q", last_error="error 9")
+
+
+RIVALS = [requeued, died_again, deleted, another_died]
+
+
+@pytest.mark.parametrize("rival", RIVALS)
+def test_what_was_requeued_is_said_and_logged(admin_client: Client, rival: Callable[[], Any]) -> None:
+    for turn in turns(rival):
+        three_dead_letters()
+        with turn:
+            answer = admin_client.post(f"{DEAD}requeue/", {"ids": "1,2,3"})
+        assert answer.status_code == 302
+        messages = told(admin_client.get("/admin/"))
+        logged = sorted(LogEntry.objects.values_list("object_id", flat=True))
+        if len(messages) == 1:
+            assert messages == ["3 dead letters were requeued."] and logged == ["1", "2", "3"]
+            assert turn.did != [2]
+        else:
+            assert messages == ["2 dead letters were requeued.", "1 dead letter was not there any more."]
+            assert logged == ["1", "3"] and turn.did and rival is not another_died
+
+
+@pytest.mark.parametrize("rival", RIVALS)
+@pytest.mark.parametrize("everything", [{}, {"select_across": "1"}])
+def test_the_question_is_about_those_that_it_names(
+    admin_client: Client, rival: Callable[[], Any], everything: dict[str, str]
+) -> None:
+    for turn in turns(rival):
+        three_dead_letters()
+        with turn:
+            data = {"action": "requeue", "_selected_action": ["1", "2", "3"], **everything}
+            text = admin_client.post(DEAD, data).content.decode()
+        (ids,) = re.findall(r'name="ids" value="([^"]*)"', text)
+        named = re.findall(r"<tr><td>(\d+)</td>", text)
+        assert set(named) <= set(ids.split(","))
+        assert {*ids.split(",")} - {*named} <= {"2"}, "it is gone since they were found"
+        assert f"{len(ids.split(','))} dead letters are to be requeued" in text
+
+
+@pytest.mark.parametrize("rival", RIVALS)
+@pytest.mark.parametrize("url", [DEAD, f"{DEAD}?q=2", f"{DEAD}?queue=q&p=1", f"{DEAD}2/change/"])
+def test_looking_goes_well(admin_client: Client, rival: Callable[[], Any], url: str) -> None:
+    for turn in turns(rival):
+        three_dead_letters()
+        with turn:
+            answer = admin_client.get(url)
+        assert answer.status_code == 200 or (answer.status_code == 302 and turn.did)
+        assert set(column(answer.content.decode(), "number")) <= {"1", "2", "3", "9"}
+
+
+def test_what_has_died_again_is_not_said_to_have_stayed(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Somebody else requeues it first, and it is dead again before we look what is left."""
+    three_dead_letters()
+    revive = reviving.revive
+
+    def late(using: str, ids: Any, *args: Any) -> Any:
+        revive(using, [2])
+        done = revive(using, ids, *args)
+        Job.objects.filter(pk=2).delete()
+        factories.dead(2, "q")
+        return done
+
+    monkeypatch.setattr(reviving, "revive", late)
+    answer = admin_client.post(f"{DEAD}requeue/", {"ids": "1,2,3"}, follow=True)
+    assert told(answer) == ["2 dead letters were requeued.", "1 dead letter was not there any more."]
+
+
+def test_what_was_requeued_before_a_failure_is_logged(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(reviving, "BATCH", 2)
+    three_dead_letters()
+    revive = reviving.revive
+
+    def lost(using: str, ids: Any, *args: Any) -> Any:
+        if 3 in ids:
+            raise DatabaseError("the server is gone")
+        return revive(using, ids, *args)
+
+    monkeypatch.setattr(reviving, "revive", lost)
+    with pytest.raises(DatabaseError):
+        admin_client.post(f"{DEAD}requeue/", {"ids": "1,2,3"})
+    assert list(DeadJob.objects.values_list("pk", flat=True)) == [3]
+    assert sorted(LogEntry.objects.values_list("object_id", flat=True)) == ["1", "2"]
