@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.models import CHANGE, DELETION, LogEntry
+from django.contrib.admin.models import CHANGE, DELETION
 from django.contrib.auth import get_permission_codename
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -118,21 +119,22 @@ class ScheduleActions(ReadOnlyAdmin):
             return None
         if "confirmed" not in request.POST:
             return self._ask(request, action, rows)
-        done, left, refused = self._done(rows[:AT_ONCE], operation)
-        user_id: Any = request.user.pk
         flag = DELETION if action == "delete_selected" else CHANGE
-        LogEntry.objects.log_actions(user_id, done, flag, logged)
-        self._tell(request, messages.SUCCESS, told(len(done)) % {"n": len(done)} if done else "")
+        note = partial(self.note, request, text=logged, flag=flag)
+        done, left, refused = self._done(rows[:AT_ONCE], operation, note)
+        self._tell(request, messages.SUCCESS, told(done) % {"n": done} if done else "")
         self._tell(request, messages.WARNING, UNDONE[action](left) % {"n": left} if left else "")
         for message in refused:
             self._tell(request, messages.ERROR, message)
         return None
 
-    def _done(self, rows: list[Any], operation: Callable[..., Any]) -> tuple[list[Any], int, list[str]]:
-        """Those that were changed, how many were left as they are, and why others could not be changed."""
+    def _done(
+        self, rows: list[Any], operation: Callable[..., Any], note: Callable[[Any], None]
+    ) -> tuple[int, int, list[str]]:
+        """How many were changed, how many were left as they are, and why others could not be changed."""
         from alkstore_django import schedules
 
-        done, left, refused = [], 0, []
+        done, left, refused = 0, 0, []
         for row in rows:
             try:
                 changed = operation(row.name, using=self.using)
@@ -140,7 +142,8 @@ class ScheduleActions(ReadOnlyAdmin):
                 refused.append(str(error))
                 continue
             if changed not in (False, None):
-                done.append(row)
+                note(row)
+                done += 1
             elif schedules.get(row.name, using=self.using) is None:
                 refused.append(gettext("There is no schedule %(name)r any more.") % {"name": row.name})
             else:

@@ -12,10 +12,11 @@ from django.db import DatabaseError
 from django.test import Client
 
 from alkstore_django import reviving
-from alkstore_django.models import DeadJob, Job
+from alkstore_django.models import DeadJob, Job, Lock
+from alkstore_django.queues import Queue
 from tests import factories
 from tests.contract.rival import turns
-from tests.pages import DEAD, column
+from tests.pages import DEAD, LOCKS, PAUSES, column
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -137,3 +138,71 @@ def test_what_was_requeued_before_a_failure_is_logged(
         admin_client.post(f"{DEAD}requeue/", {"ids": "1,2,3"})
     assert list(DeadJob.objects.values_list("pk", flat=True)) == [3]
     assert sorted(LogEntry.objects.values_list("object_id", flat=True)) == ["1", "2"]
+
+
+# -- locks and pauses -----------------------------------------------------------------------------------
+
+
+def held_by(owner: str) -> None:
+    """``b`` by somebody, ``a`` and ``c`` as ever."""
+    Lock.objects.all().delete()
+    for name in "abc":
+        Lock.objects.create(name=name, owner=owner if name == "b" else "web", expires_at=factories.at(60))
+
+
+def taken() -> list[str]:
+    """By another, if it is free by then or not."""
+    seen = Lock.objects.filter(pk="b").values_list("owner", flat=True)
+    found = [*seen]
+    Lock.objects.filter(pk="b").delete()
+    Lock.objects.create(name="b", owner="another", expires_at=factories.at(60))
+    return found
+
+
+def given_back() -> list[str]:
+    found = [*Lock.objects.filter(pk="b").values_list("owner", flat=True)]
+    Lock.objects.filter(pk="b").delete()
+    return found
+
+
+@pytest.mark.parametrize("rival", [taken, given_back])
+def test_only_what_was_released_is_said_to_be(admin_client: Client, rival: Callable[[], Any]) -> None:
+    data = {"action": "release", "_selected_action": [*"abc"], "owner": ["web"] * 3, "confirmed": "yes"}
+    for turn in turns(rival):
+        LogEntry.objects.all().delete()
+        held_by("web")
+        with turn:
+            assert admin_client.post(LOCKS, data).status_code == 302
+        messages = told(admin_client.get("/admin/"))
+        logged = sorted(LogEntry.objects.values_list("object_id", flat=True))
+        if turn.did == ["web"]:
+            assert messages == [
+                "2 locks were released.",
+                "1 lock was not held any more, or by somebody else.",
+            ]
+            assert logged == ["a", "c"]
+        else:
+            assert messages == ["3 locks were released."] and logged == ["a", "b", "c"]
+        held = [*Lock.objects.values_list("name", "owner")]
+        assert held == ([("b", "another")] if turn.did and rival is taken else [])
+
+
+def resumed() -> bool | str:
+    return Queue("b").resume() or "too late"
+
+
+def test_only_what_was_resumed_is_said_to_be(admin_client: Client) -> None:
+    data = {"action": "resume", "_selected_action": [*"abc"]}
+    for turn in turns(resumed):
+        LogEntry.objects.all().delete()
+        for name in "abc":
+            Queue(name).pause()
+        with turn:
+            assert admin_client.post(PAUSES, data).status_code == 302
+        messages = told(admin_client.get("/admin/"))
+        logged = sorted(LogEntry.objects.values_list("object_id", flat=True))
+        if turn.did is True:
+            assert messages == ["2 queues were resumed.", "1 queue was not paused any more."]
+            assert logged == ["a", "c"]
+        else:
+            assert messages == ["3 queues were resumed."] and logged == ["a", "b", "c"]
