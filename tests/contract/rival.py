@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from html import unescape
 from types import TracebackType
 from typing import Any
 
+from django.contrib.messages import get_messages
 from django.db import OperationalError, connections, transaction
+from django.test import Client
 
 from tests.factories import ask
 
@@ -73,6 +77,13 @@ def turns(act: Callable[[], Any]) -> Iterator[Turn]:
             raise AssertionError("the request does not end")
         finally:
             session.submit(connections.close_all).result(30)
+
+
+def told(client: Client, answer: Any) -> list[str]:
+    """The messages of an answer, without another request, and without markup; they are not shown again."""
+    client.cookies.pop("messages", None)
+    messages = get_messages(answer.wsgi_request)
+    return [unescape(re.sub(r"<[^>]*>", "", str(message))) for message in messages]
 
 
 def _impatient() -> None:
