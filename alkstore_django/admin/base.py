@@ -77,10 +77,20 @@ class ReadOnlyAdmin(_ModelAdmin):
         statements are made for, and run again after a deadlock."""
         return in_transaction(self.using, view) if request.method == "POST" else view()
 
-    def note(self, request: HttpRequest, row: Any, text: str, flag: int = CHANGE) -> None:
-        """In the admin's log, as soon as it is done: what is about many may end before the last one."""
+    def done(
+        self, request: HttpRequest, row: Any, text: str, work: Callable[[], Any], flag: int = CHANGE
+    ) -> Any:
+        """What ``work`` on a row returns. If that is something, it is a line of the admin's log, in the same
+        transaction: a request about many may fail before the last one."""
         user_id: Any = request.user.pk
-        LogEntry.objects.log_actions(user_id, [row], flag, text)
+
+        def work_and_log() -> Any:
+            found = work()
+            if found not in (False, None):
+                LogEntry.objects.log_actions(user_id, [row], flag, text)
+            return found
+
+        return in_transaction(self.using, work_and_log)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

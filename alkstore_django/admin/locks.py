@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -62,8 +63,8 @@ class LockAdmin(ReadOnlyAdmin):
         seen = dict(zip(names, owners, strict=False))
         done = 0
         for row in rows[:AT_ONCE]:
-            if row.name in seen and locks.force_release(row.name, using=self.using, owner=seen[row.name]):
-                self.note(request, row, gettext("Released by force."))
+            work = partial(locks.force_release, row.name, using=self.using, owner=seen.get(row.name))
+            if row.name in seen and self.done(request, row, gettext("Released by force."), work):
                 done += 1
         if done:
             text = ngettext("%(n)d lock was released.", "%(n)d locks were released.", done)

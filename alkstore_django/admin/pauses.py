@@ -122,8 +122,8 @@ class QueueControlAdmin(ReadOnlyAdmin):
         rows = list(queryset.order_by("queue")[: AT_ONCE + 1])
         done = 0
         for row in rows[:AT_ONCE]:
-            if pauses.resume(self.using, row.queue):
-                self.note(request, row, gettext("Resumed."))
+            work = partial(pauses.resume, self.using, row.queue)
+            if self.done(request, row, gettext("Resumed."), work):
                 done += 1
         if done:
             text = ngettext("%(n)d queue was resumed.", "%(n)d queues were resumed.", done)

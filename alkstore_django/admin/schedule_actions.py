@@ -120,29 +120,30 @@ class ScheduleActions(ReadOnlyAdmin):
         if "confirmed" not in request.POST:
             return self._ask(request, action, rows)
         flag = DELETION if action == "delete_selected" else CHANGE
-        note = partial(self.note, request, text=logged, flag=flag)
-        done, left, refused = self._done(rows[:AT_ONCE], operation, note)
+
+        def operate(row: Any) -> Any:
+            work = partial(operation, row.name, using=self.using)
+            return self.done(request, row, logged, work, flag)
+
+        done, left, refused = self._done(rows[:AT_ONCE], operate)
         self._tell(request, messages.SUCCESS, told(done) % {"n": done} if done else "")
         self._tell(request, messages.WARNING, UNDONE[action](left) % {"n": left} if left else "")
         for message in refused:
             self._tell(request, messages.ERROR, message)
         return None
 
-    def _done(
-        self, rows: list[Any], operation: Callable[..., Any], note: Callable[[Any], None]
-    ) -> tuple[int, int, list[str]]:
+    def _done(self, rows: list[Any], operate: Callable[[Any], Any]) -> tuple[int, int, list[str]]:
         """How many were changed, how many were left as they are, and why others could not be changed."""
         from alkstore_django import schedules
 
         done, left, refused = 0, 0, []
         for row in rows:
             try:
-                changed = operation(row.name, using=self.using)
+                changed = operate(row)
             except ValueError as error:
                 refused.append(str(error))
                 continue
             if changed not in (False, None):
-                note(row)
                 done += 1
             elif schedules.get(row.name, using=self.using) is None:
                 refused.append(gettext("There is no schedule %(name)r any more.") % {"name": row.name})

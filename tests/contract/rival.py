@@ -25,18 +25,17 @@ MOST = 200
 
 
 class Turn:
-    """``with turn:`` around a request; ``act`` is done before its statement of that number.
+    """``with turn:`` around a request; ``act`` is called before its statement of that number.
 
     ``did`` is what it returned: ``None`` if the request has locked what it wants, so that it comes later, or
     if there were fewer statements.
     """
 
-    def __init__(self, number: int, act: Callable[[], Any], session: ThreadPoolExecutor) -> None:
+    def __init__(self, number: int, act: Callable[[], Any]) -> None:
         self.number = number
         self.did: Any = None
         self.came = False
         self._act = act
-        self._session = session
         self._seen = 0
 
     def __enter__(self) -> Turn:
@@ -53,30 +52,44 @@ class Turn:
         self._seen += 1
         if self._seen == self.number:
             self.came = True
-            self.did = self._session.submit(self._do).result(30)
+            self.did = self._act()
         return execute(sql, params, many, context)
-
-    def _do(self) -> Any:
-        """All of it or nothing: in one transaction, which waits for nobody."""
-        try:
-            with transaction.atomic():
-                return self._act() or True
-        except OperationalError:
-            return None
 
 
 def turns(act: Callable[[], Any]) -> Iterator[Turn]:
-    """A turn before each statement, until there was none of that number."""
+    """``act`` in another session before each statement, until there was none of that number; all of it or
+    nothing: in one transaction, which waits for nobody."""
+
+    def attempt() -> Any:
+        try:
+            with transaction.atomic():
+                return act() or True
+        except OperationalError:
+            return None
+
     with ThreadPoolExecutor(1, initializer=_impatient) as session:
         try:
-            for number in range(1, MOST):
-                turn = Turn(number, act, session)
-                yield turn
-                if not turn.came:
-                    return
-            raise AssertionError("the request does not end")
+            yield from _each(lambda: session.submit(attempt).result(30))
         finally:
             session.submit(connections.close_all).result(30)
+
+
+def losses() -> Iterator[Turn]:
+    """A failure in place of each statement."""
+
+    def fail() -> None:
+        raise OperationalError("the server is gone")
+
+    return _each(fail)
+
+
+def _each(act: Callable[[], Any]) -> Iterator[Turn]:
+    for number in range(1, MOST):
+        turn = Turn(number, act)
+        yield turn
+        if not turn.came:
+            return
+    raise AssertionError("the request does not end")
 
 
 def told(client: Client, answer: Any) -> list[str]:

@@ -8,14 +8,13 @@ from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.db import DatabaseError
 from django.test import Client
 
 from alkstore_django import reviving
-from alkstore_django.models import DeadJob, Job, Lock
+from alkstore_django.models import DeadJob, Job, Lock, QueueControl
 from alkstore_django.queues import Queue
 from tests import factories
-from tests.contract.rival import told, turns
+from tests.contract.rival import losses, told, turns
 from tests.pages import DEAD, LOCKS, PAUSES, column
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -120,25 +119,6 @@ def test_what_has_died_again_is_not_said_to_have_stayed(
     ]
 
 
-def test_what_was_requeued_before_a_failure_is_logged(
-    admin_client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(reviving, "BATCH", 2)
-    three_dead_letters()
-    revive = reviving.revive
-
-    def lost(using: str, ids: Any, *args: Any) -> Any:
-        if 3 in ids:
-            raise DatabaseError("the server is gone")
-        return revive(using, ids, *args)
-
-    monkeypatch.setattr(reviving, "revive", lost)
-    with pytest.raises(DatabaseError):
-        admin_client.post(f"{DEAD}requeue/", {"ids": "1,2,3"})
-    assert list(DeadJob.objects.values_list("pk", flat=True)) == [3]
-    assert sorted(LogEntry.objects.values_list("object_id", flat=True)) == ["1", "2"]
-
-
 # -- locks and pauses -----------------------------------------------------------------------------------
 
 
@@ -205,3 +185,39 @@ def test_only_what_was_resumed_is_said_to_be(admin_client: Client) -> None:
             assert logged == ["a", "c"]
         else:
             assert messages == ["3 queues were resumed."] and logged == ["a", "b", "c"]
+
+
+# -- what fails in the middle ---------------------------------------------------------------------------
+
+REQUESTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "requeue": (f"{DEAD}requeue/", {"ids": "1,2,3"}),
+    "release": (LOCKS, {"action": "release", "owner": ["web"] * 3, "confirmed": "yes"}),
+    "resume": (PAUSES, {"action": "resume"}),
+}
+
+
+def done() -> list[int]:
+    """How much of each is done."""
+    paused = QueueControl.objects.filter(queue__in="abc").count()
+    return [3 - DeadJob.objects.count(), 3 - Lock.objects.count(), 3 - paused]
+
+
+@pytest.mark.parametrize("what", REQUESTS)
+def test_what_was_done_before_a_failure_is_logged(
+    admin_client: Client, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    monkeypatch.setattr(reviving, "BATCH", 1)
+    admin_client.raise_request_exception = False
+    url, data = REQUESTS[what]
+    counts = set()
+    for loss in losses():
+        three_dead_letters()
+        held_by("web")
+        for name in "abc":
+            Queue(name).pause()
+        with loss:
+            answer = admin_client.post(url, {"_selected_action": [*"abc"], **data})
+        assert answer.status_code == (500 if loss.came else 302)
+        assert LogEntry.objects.count() == sum(done())
+        counts.add(sum(done()))
+    assert counts == {0, 1, 2, 3}

@@ -11,8 +11,9 @@ from django.db import connection
 from django.test import Client
 
 from alkstore_django import declarations, schedules
+from alkstore_django.models import Job
 from tests.app import tasks
-from tests.contract.rival import Turn, told, turns
+from tests.contract.rival import Turn, losses, told, turns
 from tests.factories import ask
 from tests.pages import SCHEDULES, as_shown, column, field
 
@@ -290,3 +291,36 @@ def check_deletion(rival: Callable[[], Any], turn: Turn, was_said: bool) -> None
     else:
         assert found is None
     assert was_said or (turn.did and rival is not paused)
+
+
+# -- what fails in the middle ---------------------------------------------------------------------------
+
+ACTIONS = ["pause", "run", "delete_selected"]
+
+
+@pytest.mark.parametrize("what", ["add", "edit", "delete", *ACTIONS])
+def test_what_fails_is_neither_done_nor_logged(admin_client: Client, typed: Typed, what: str) -> None:
+    admin_client.raise_request_exception = False
+    requests = {
+        "add": (f"{SCHEDULES}add/", {**NEW, "name": "new"}),
+        "edit": (PAGE, typed),
+        "delete": (f"{SCHEDULES}s/delete/", {"post": "yes"}),
+        **{
+            action: (SCHEDULES, {"action": action, "_selected_action": "s", "confirmed": "yes"})
+            for action in ACTIONS
+        },
+    }
+
+    def state() -> tuple[list[schedules.Schedule], int]:
+        return schedules.list(), Job.objects.count()
+
+    for loss in losses():
+        schedules.unregister("new")
+        Job.objects.all().delete()
+        made_again()
+        before = state()
+        with loss:
+            answer = admin_client.post(*requests[what])
+        assert answer.status_code == (500 if loss.came else 302)
+        assert (state() == before) == loss.came
+        assert LogEntry.objects.exists() != loss.came
