@@ -49,10 +49,42 @@ def put(using: str, definition: Definition, owner: str) -> Put:
         if row is None:
             raise NameTaken(f"name: {definition.name!r} is being registered by somebody else.")
         check_owner(row, owner)
-        done = _change(table, row, definition, owner)
+        done = change(table, row, definition, owner)
         return Put(done, table.written(definition.name))
 
     return in_transaction(using, write)
+
+
+def add(using: str, definition: Definition, owner: str) -> ScheduleRow:
+    """Make a new schedule; what is stored then. Raises ``NameTaken`` if there is one of that name, whoever
+    owns it."""
+    table = rows(using)
+
+    def write() -> ScheduleRow:
+        if not _add(table, definition, owner):
+            raise NameTaken(f"name: there is a schedule {definition.name!r} already.")
+        return table.written(definition.name)
+
+    return in_transaction(using, write)
+
+
+def change(table: ScheduleManager, row: ScheduleRow, definition: Definition, owner: str) -> str:
+    """Make a schedule that is locked what ``definition`` says; what was done."""
+    different = _differences(row, definition, owner)
+    if not different:
+        return UNCHANGED
+    columns = _row(definition)
+    enabled = row.enabled
+    if row.withdrawn or definition.enabled != row.declared_enabled:
+        enabled = definition.enabled
+        columns["enabled"] = int(enabled)
+    if "cron" in different or (enabled and not row.enabled):
+        columns["next_fire_at"] = _next(definition.cron, table.clock())
+    table.change(row.name, **columns)
+    table.change_options(row.name, **_options(definition, owner), withdrawn=False, problem="", broken=None)
+    if definition.overlap:
+        table.forget_runs(row.name)
+    return CHANGED
 
 
 def delete(using: str, name: str) -> bool:
@@ -158,24 +190,6 @@ def _add(table: ScheduleManager, definition: Definition, owner: str) -> bool:
     options = {"name": name, **_options(definition, owner), "last_fire_at": None, "skipped": 0}
     options |= {"problem": "", "broken": None, "withdrawn": False}
     return table.add(row, options)
-
-
-def _change(table: ScheduleManager, row: ScheduleRow, definition: Definition, owner: str) -> str:
-    different = _differences(row, definition, owner)
-    if not different:
-        return UNCHANGED
-    columns = _row(definition)
-    enabled = row.enabled
-    if row.withdrawn or definition.enabled != row.declared_enabled:
-        enabled = definition.enabled
-        columns["enabled"] = int(enabled)
-    if "cron" in different or (enabled and not row.enabled):
-        columns["next_fire_at"] = _next(definition.cron, table.clock())
-    table.change(row.name, **columns)
-    table.change_options(row.name, **_options(definition, owner), withdrawn=False, problem="", broken=None)
-    if definition.overlap:
-        table.forget_runs(row.name)
-    return CHANGED
 
 
 def _differences(row: ScheduleRow, definition: Definition, owner: str) -> set[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -15,12 +15,20 @@ from .schedule_rows import ADMIN, rows
 from .schedule_values import Definition, define
 
 _CALL = ("task", "args", "kwargs")
+_WHEN = ("expression", "timezone")
+_COLUMNS = {"expires": ("expires_s",), **dict.fromkeys(_WHEN, _WHEN)}
+_COLUMNS |= dict.fromkeys((*_CALL, "payload"), ("payload",))
+"""What is stored of a field, where it is not under its name, and what only makes sense beside it."""
 
 
-def amend(using: str, name: str, given: Mapping[str, Any]) -> ScheduleRow:
+class Overtaken(ValueError):
+    """Somebody has changed what was to be changed."""
+
+
+def amend(using: str, name: str, given: Mapping[str, Any], seen: ScheduleRow | None = None) -> ScheduleRow:
     """Change these fields, all or none; what is stored then. What somebody does to others meanwhile is kept.
     Raises ``ValueError`` for a wrong value and an unknown name, ``NameTaken`` for a schedule that is not the
-    admin's."""
+    admin's, ``Overtaken`` if one of these fields is not as it was ``seen``."""
     table = rows(using)
 
     def write() -> ScheduleRow:
@@ -28,7 +36,24 @@ def amend(using: str, name: str, given: Mapping[str, Any]) -> ScheduleRow:
         if row is None:
             raise ValueError(f"There is no schedule {name!r}.")
         schedule_changes.check_owner(row, ADMIN)
-        return schedule_changes.put(using, amended(row, given), ADMIN).row
+        if seen is not None and (overtaken := _overtaken(row, seen, given)):
+            raise Overtaken(f"{overtaken[0]}: somebody has changed it meanwhile.")
+        schedule_changes.change(table, row, amended(row, given), ADMIN)
+        return table.written(name)
+
+    return in_transaction(using, write)
+
+
+def remove(using: str, name: str) -> bool:
+    """Delete a schedule of the admin's; ``False`` if it is not there. Raises ``NameTaken`` for another's."""
+    table = rows(using)
+
+    def write() -> bool:
+        row = table.lock(name)
+        if row is None:
+            return False
+        schedule_changes.check_owner(row, ADMIN)
+        return table.delete(name)
 
     return in_transaction(using, write)
 
@@ -60,3 +85,13 @@ def _call(row: ScheduleRow) -> dict[str, Any]:
     except UndecodablePayload as error:
         raise ValueError(f"args: the payload of {row.name!r} is no task: {error}") from error
     return {"task": envelope.task, "args": envelope.args, "kwargs": envelope.kwargs}
+
+
+def _overtaken(row: ScheduleRow, seen: ScheduleRow, given: Collection[str]) -> list[str]:
+    """Those of the fields that are stored otherwise than they were."""
+    columns = {name: _COLUMNS.get(name, (name,)) for name in given}
+    return [
+        name
+        for name, stored in columns.items()
+        if any(getattr(row, column) != getattr(seen, column) for column in stored)
+    ]

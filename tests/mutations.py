@@ -489,6 +489,59 @@ MUTATIONS = (
         "if table.lock(row.name) != row:",
         "if False:",
     ),
+    Mutation(
+        "the admin writes back what it was shown",
+        "admin/meanwhile.py",
+        'if f"initial-{name}" in sent else stored_value',
+        "if False else stored_value",
+    ),
+    Mutation(
+        "the admin writes over what was changed since it was judged",
+        "schedule_updates.py",
+        "if seen is not None and (",
+        "if seen is None and (",
+        SERVERS,
+    ),
+    Mutation(
+        "the admin deletes the schedule of another",
+        "schedule_updates.py",
+        "schedule_changes.check_owner(row, ADMIN)\n        return table.delete(name)",
+        "return table.delete(name)",
+        SERVERS,
+    ),
+    Mutation(
+        "the admin replaces a schedule that was added meanwhile",
+        "admin/schedules.py",
+        'schedule_changes.add(self.using, form.definition, "admin")',
+        'schedule_changes.put(self.using, form.definition, "admin")',
+        SERVERS,
+    ),
+    Mutation(
+        "the admin reads a schedule in two statements",
+        "admin/schedule_rows.py",
+        "row.stored = found.get(row.pk) or (",
+        "row.stored = row.alone or (",
+    ),
+    Mutation(
+        "the admin saves at the isolation of the project",
+        "admin/base.py",
+        'in_transaction(self.using, view) if request.method == "POST" else view()',
+        "view()",
+        ("postgresql",),
+    ),
+    Mutation(
+        "MariaDB reads a locked schedule as it was before",
+        "sql/mysql.py",
+        'return f"{self.schedule}{self.for_update}"',
+        "return self.schedule",
+        ("mysql",),
+    ),
+    Mutation(
+        "the log of the admin is written in another transaction",
+        "admin/base.py",
+        "return in_transaction(self.using, work_and_log)",
+        "return work_and_log()",
+    ),
 )
 
 

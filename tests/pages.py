@@ -51,3 +51,12 @@ def field(text: str, name: str) -> str:
     value = re.search(r'class="readonly">(.*?)</div>', rest, re.DOTALL)
     assert value, rest
     return unescape(re.sub(r"<[^>]*>", "", value[1]))
+
+
+def as_shown(client: Client, url: str) -> dict[str, str]:
+    """What a browser sends back of the form on a page, before anybody has typed."""
+    response = client.get(url)
+    data = {each.name: each.value() for each in response.context["adminform"].form}
+    hidden = r'<input type="hidden" name="(initial-\w+)"(?: value="([^"]*)")?'
+    data |= {name: unescape(value) for name, value in re.findall(hidden, response.content.decode())}
+    return {name: str(value) for name, value in data.items() if value not in (None, False)}

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from alkstore_django.models import alias
+from alkstore_django.models.base import in_transaction
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]
@@ -62,6 +65,32 @@ class ReadOnlyAdmin(_ModelAdmin):
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         # PostgreSQL has no NUL in text, and fails where others find nothing.
         return None if "\x00" in object_id else super().get_object(request, object_id, from_field)
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return self._at_once(request, partial(super().changeform_view, request, *args, **kwargs))
+
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        return self._at_once(request, partial(super().delete_view, request, *args, **kwargs))
+
+    def _at_once(self, request: HttpRequest, view: Callable[[], Any]) -> Any:
+        """Django has each of these in a transaction, which here is one of ours: at the isolation that our
+        statements are made for, and run again after a deadlock."""
+        return in_transaction(self.using, view) if request.method == "POST" else view()
+
+    def done(
+        self, request: HttpRequest, row: Any, text: str, work: Callable[[], Any], flag: int = CHANGE
+    ) -> Any:
+        """What ``work`` on a row returns. If that is something, it is a line of the admin's log, in the same
+        transaction: a request about many may fail before the last one."""
+        user_id: Any = request.user.pk
+
+        def work_and_log() -> Any:
+            found = work()
+            if found not in (False, None):
+                LogEntry.objects.log_actions(user_id, [row], flag, text)
+            return found
+
+        return in_transaction(self.using, work_and_log)
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

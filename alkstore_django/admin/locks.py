@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.models import CHANGE, LogEntry
 from django.contrib.auth import get_permission_codename
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -61,17 +61,15 @@ class LockAdmin(ReadOnlyAdmin):
         # Whoever has one since the question was asked keeps it.
         names, owners = (request.POST.getlist(name) for name in (ACTION_CHECKBOX_NAME, "owner"))
         seen = dict(zip(names, owners, strict=False))
-        done = [
-            row
-            for row in rows[:AT_ONCE]
-            if row.name in seen and locks.force_release(row.name, using=self.using, owner=seen[row.name])
-        ]
-        user_id: Any = request.user.pk
-        LogEntry.objects.log_actions(user_id, done, CHANGE, gettext("Released by force."))
+        done = 0
+        for row in rows[:AT_ONCE]:
+            work = partial(locks.force_release, row.name, using=self.using, owner=seen.get(row.name))
+            if row.name in seen and self.done(request, row, gettext("Released by force."), work):
+                done += 1
         if done:
-            text = ngettext("%(n)d lock was released.", "%(n)d locks were released.", len(done))
-            self.message_user(request, text % {"n": len(done)}, messages.SUCCESS)
-        if left := max(len(names), len(rows)) - len(done):
+            text = ngettext("%(n)d lock was released.", "%(n)d locks were released.", done)
+            self.message_user(request, text % {"n": done}, messages.SUCCESS)
+        if left := max(len(names), len(rows)) - done:
             text = ngettext(
                 "%(n)d lock was not held any more, or by somebody else.",
                 "%(n)d locks were not held any more, or by somebody else.",

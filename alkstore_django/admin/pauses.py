@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from django import forms
 from django.contrib import admin, messages
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.auth import get_permission_codename
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[QueueControl]
 else:
     _ModelForm = forms.ModelForm
+
+AT_ONCE = 200
+"""Queues that one request resumes at most: for each there is a transaction."""
 
 
 class PauseForm(_ModelForm):
@@ -103,16 +106,34 @@ class QueueControlAdmin(ReadOnlyAdmin):
         return super().get_form(request, obj, change, **kwargs)
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        before = self.get_queryset(request).filter(pk=obj.queue).first()
         pause = partial(pauses.pause, self.using, obj.queue, form.cleaned_data["for_"])
         try:
             pause(by=request.user.get_username())
         except ValueError:  # a project's own users may have names that are none elsewhere
             pause()
+        if before is not None:
+            text = gettext("It was paused already, until %(until)s, by %(by)s: that pause is replaced.")
+            told = {"until": self.until(before), "by": before.paused_by or gettext("somebody")}
+            self.message_user(request, display.storable(text % told), messages.WARNING)
 
     @admin.action(description=_("Resume selected %(verbose_name_plural)s"), permissions=["pause"])
     def resume(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        rows = [row for row in queryset if pauses.resume(self.using, row.queue)]
-        user_id: Any = request.user.pk
-        LogEntry.objects.log_actions(user_id, rows, CHANGE, gettext("Resumed."))
-        text = ngettext("%(n)d queue was resumed.", "%(n)d queues were resumed.", len(rows))
-        self.message_user(request, text % {"n": len(rows)}, messages.SUCCESS if rows else messages.WARNING)
+        rows = list(queryset.order_by("queue")[: AT_ONCE + 1])
+        done = 0
+        for row in rows[:AT_ONCE]:
+            work = partial(pauses.resume, self.using, row.queue)
+            if self.done(request, row, gettext("Resumed."), work):
+                done += 1
+        if done:
+            text = ngettext("%(n)d queue was resumed.", "%(n)d queues were resumed.", done)
+            self.message_user(request, text % {"n": done}, messages.SUCCESS)
+        asked = max(len(request.POST.getlist(ACTION_CHECKBOX_NAME)), len(rows))
+        if len(rows) > AT_ONCE:
+            text = gettext("More than %(n)d were selected: the rest is as it was.")
+            self.message_user(request, text % {"n": AT_ONCE}, messages.WARNING)
+        elif left := asked - done:
+            text = ngettext(
+                "%(n)d queue was not paused any more.", "%(n)d queues were not paused any more.", left
+            )
+            self.message_user(request, text % {"n": left}, messages.WARNING)

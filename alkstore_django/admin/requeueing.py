@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
@@ -19,6 +21,7 @@ from django.utils.translation import gettext_lazy as _
 
 from alkstore_django import reviving
 from alkstore_django.inspection import is_id
+from alkstore_django.models.base import chunks, in_transaction
 
 from . import display
 from .base import ReadOnlyAdmin
@@ -68,7 +71,7 @@ class RequeueAdmin(ReadOnlyAdmin):
             "ids": ",".join(map(str, ids[:AT_ONCE])),
             "rows": [
                 (str(row.pk), row.queue, display.task(row.payload_head), display.line(row.error_head))
-                for row in queryset[:SHOWN]
+                for row in queryset.filter(pk__in=ids[:SHOWN])
             ],
             "not_shown": max(0, min(len(ids), AT_ONCE) - SHOWN),
         }
@@ -81,22 +84,29 @@ class RequeueAdmin(ReadOnlyAdmin):
             raise PermissionDenied
         ids = ids_in(request.POST.get("ids", "").split(","), strict=True)
         rows = {row.pk: row for row in self.get_queryset(request).filter(pk__in=ids).only("queue")}
-        revived = reviving.requeue(self.using, sorted(rows))
-        self._log(request, [rows[job_id] for job_id in revived])
-        left = self.get_queryset(request).filter(pk__in=rows.keys() - revived.keys()).count()
-        self._tell(request, len(ids), revived, left)
+        revived: dict[int, int] = {}
+        held = 0
+        for ids_of_batch in chunks(sorted(rows), reviving.BATCH):
+            batch = in_transaction(self.using, partial(self._requeue, request, rows, ids_of_batch))
+            revived |= batch.revived
+            held += len(batch.held)
+        self._tell(request, len(ids), revived, held)
         opts, filters = self.opts, self.get_preserved_filters(request)
         url = reverse(
             f"admin:{opts.app_label}_{opts.model_name}_changelist", current_app=self.admin_site.name
         )
         return HttpResponseRedirect(add_preserved_filters({"preserved_filters": filters, "opts": opts}, url))
 
-    def _log(self, request: HttpRequest, rows: list[Any]) -> None:
+    def _requeue(self, request: HttpRequest, rows: dict[int, Any], ids: Sequence[int]) -> reviving.Batch:
+        """With a line in the log for each, in the same transaction: the next batch may fail."""
+        batch = reviving.revive(self.using, ids)
         user_id: Any = request.user.pk
-        LogEntry.objects.log_actions(user_id, rows, CHANGE, gettext("Requeued."))
+        revived = [rows[job_id] for job_id in batch.revived]
+        LogEntry.objects.log_actions(user_id, revived, CHANGE, gettext("Requeued."))
+        return batch
 
     def _tell(self, request: HttpRequest, asked: int, revived: dict[int, int], left: int = 0) -> None:
-        """``left`` are still there: another job has their key."""
+        """``left`` stay: another job has their key."""
         done, gone = len(revived), asked - len(revived) - left
         if done:
             text = ngettext("%(n)d dead letter was requeued.", "%(n)d dead letters were requeued.", done)

@@ -1,13 +1,14 @@
-"""Pausing, resuming and running schedules from a page: first asked, then done by ``schedules``."""
+"""Pausing, resuming, running and deleting schedules from a page: first asked, then done by ``schedules``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from django.contrib import admin, messages
 from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
-from django.contrib.admin.models import CHANGE, LogEntry
+from django.contrib.admin.models import CHANGE, DELETION
 from django.contrib.auth import get_permission_codename
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -26,15 +27,18 @@ QUESTIONS = {
     "pause": _("These schedules are to fire no more until they are resumed."),
     "resume": _("These schedules are to fire again, from their next boundary on."),
     "run": _("A job of each of these schedules is to be put in now. Their next boundaries stay."),
+    "delete_selected": _("These schedules are to be deleted. Their jobs stay."),
 }
 ANSWERS = {"pause": _("Yes, pause"), "resume": _("Yes, resume"), "run": _("Yes, run now")}
-LABELS = {"pause": _("Pause"), "resume": _("Resume"), "run": _("Run now")}
+ANSWERS |= {"delete_selected": _("Yes, delete")}
+LABELS = {"pause": _("Pause"), "resume": _("Resume"), "run": _("Run now"), "delete_selected": _("Delete")}
 
 
 class ScheduleActions(ReadOnlyAdmin):
-    """Pauses and resumes with the permission ``pause_scheduledtask``, runs with ``run_scheduledtask``."""
+    """Pauses and resumes with the permission ``pause_scheduledtask``, runs with ``run_scheduledtask``, and
+    deletes with Django's own."""
 
-    actions = ("pause", "resume", "run")
+    actions = ("pause", "resume", "run", "delete_selected")
 
     def has_pause_permission(self, request: HttpRequest) -> bool:
         return self._may(request, "pause")
@@ -69,6 +73,23 @@ class ScheduleActions(ReadOnlyAdmin):
 
         return self._operate(request, queryset, "run", schedules.run_now, gettext("Run now."), told)
 
+    @admin.action(description=_("Delete selected %(verbose_name_plural)s"), permissions=["delete"])
+    def delete_selected(self, request: HttpRequest, queryset: QuerySet[Any]) -> HttpResponse | None:
+        """In place of Django's, which counts what was selected, and not what was deleted."""
+        from alkstore_django import schedule_updates
+        from alkstore_django.schedules import NameTaken
+
+        def delete(name: str, using: str) -> bool:
+            try:
+                return schedule_updates.remove(using, name)
+            except NameTaken:
+                return False
+
+        def told(n: int) -> str:
+            return ngettext("%(n)d schedule was deleted.", "%(n)d schedules were deleted.", n)
+
+        return self._operate(request, queryset, "delete_selected", delete, "", told)
+
     def operations(self, request: HttpRequest, row: Any) -> list[tuple[str, Any]]:
         """The buttons of its page. One that is withdrawn can be paused, for when it comes back."""
         found = []
@@ -98,28 +119,32 @@ class ScheduleActions(ReadOnlyAdmin):
             return None
         if "confirmed" not in request.POST:
             return self._ask(request, action, rows)
-        done, left, refused = self._done(rows[:AT_ONCE], operation)
-        user_id: Any = request.user.pk
-        LogEntry.objects.log_actions(user_id, done, CHANGE, logged)
-        self._tell(request, messages.SUCCESS, told(len(done)) % {"n": len(done)} if done else "")
+        flag = DELETION if action == "delete_selected" else CHANGE
+
+        def operate(row: Any) -> Any:
+            work = partial(operation, row.name, using=self.using)
+            return self.done(request, row, logged, work, flag)
+
+        done, left, refused = self._done(rows[:AT_ONCE], operate)
+        self._tell(request, messages.SUCCESS, told(done) % {"n": done} if done else "")
         self._tell(request, messages.WARNING, UNDONE[action](left) % {"n": left} if left else "")
         for message in refused:
             self._tell(request, messages.ERROR, message)
         return None
 
-    def _done(self, rows: list[Any], operation: Callable[..., Any]) -> tuple[list[Any], int, list[str]]:
-        """Those that were changed, how many were left as they are, and why others could not be changed."""
+    def _done(self, rows: list[Any], operate: Callable[[Any], Any]) -> tuple[int, int, list[str]]:
+        """How many were changed, how many were left as they are, and why others could not be changed."""
         from alkstore_django import schedules
 
-        done, left, refused = [], 0, []
+        done, left, refused = 0, 0, []
         for row in rows:
             try:
-                changed = operation(row.name, using=self.using)
+                changed = operate(row)
             except ValueError as error:
                 refused.append(str(error))
                 continue
             if changed not in (False, None):
-                done.append(row)
+                done += 1
             elif schedules.get(row.name, using=self.using) is None:
                 refused.append(gettext("There is no schedule %(name)r any more.") % {"name": row.name})
             else:
@@ -162,6 +187,11 @@ UNDONE: dict[str, Callable[[int], str]] = {
     "run": lambda n: ngettext(
         "%(n)d put in no job: the last one lives, or another has the key of its task.",
         "%(n)d put in no job: the last ones live, or others have the keys of their tasks.",
+        n,
+    ),
+    "delete_selected": lambda n: ngettext(
+        "%(n)d stays: it belongs to the code, the settings or another program.",
+        "%(n)d stay: they belong to the code, the settings or another program.",
         n,
     ),
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from django import forms
@@ -18,9 +19,11 @@ from alkstore_django.exceptions import UndecodablePayload
 from alkstore_django.models import ScheduledTask, ScheduleRow
 from alkstore_django.payloads import decode
 from alkstore_django.schedule_updates import amended
-from alkstore_django.schedule_values import database_of, define
+from alkstore_django.schedule_values import Definition, database_of, define
 from alkstore_django.tasks import stored_name
 from alkstore_django.values import duration
+
+from . import meanwhile
 
 if TYPE_CHECKING:
     _ModelForm = forms.ModelForm[ScheduledTask]
@@ -28,6 +31,8 @@ else:
     _ModelForm = forms.ModelForm
 
 WHAT = {"task", "args", "kwargs", "payload"}
+UNITS = (WHAT, {"expression", "timezone"})
+"""Fields that only make sense together: who changes one has seen the others."""
 JSON = {"rows": 2, "spellcheck": "false", "class": "vLargeTextField"}
 
 
@@ -43,7 +48,8 @@ class TaskInput(forms.TextInput):
 
 
 class ScheduleForm(_ModelForm):
-    """Of a new schedule, or of a stored one: then ``row`` is it, and only what was changed is written."""
+    """Of a new schedule, or of a stored one: then ``row`` is it, and only what was changed is written, and
+    only if nobody else has changed it since the form was shown."""
 
     name = forms.CharField(label=_("Name"), strip=False)
     task = forms.CharField(
@@ -109,6 +115,9 @@ class ScheduleForm(_ModelForm):
 
     using: str
     row: ScheduleRow | None = None
+    overtaken: Collection[str] = ()
+    definition: Definition
+    """What a form without errors asks for."""
 
     class Meta:
         model = ScheduledTask
@@ -121,6 +130,10 @@ class ScheduleForm(_ModelForm):
             return
         del self.fields["name"], self.fields["enabled"]
         self.initial.update(stored(self.row))
+        for field in self.fields.values():
+            field.show_hidden_initial = True
+        if self.is_bound:
+            self.data, self.overtaken = meanwhile.rebased(self.fields, self.data, self.initial, UNITS)
 
     def clean_args(self) -> Any:
         return self._json("args")
@@ -140,6 +153,8 @@ class ScheduleForm(_ModelForm):
 
     def clean(self) -> dict[str, Any]:
         cleaned = super().clean() or self.cleaned_data
+        for name in self.overtaken:
+            self.add_error(name, meanwhile.told(self.fields[name], self.initial.get(name)))
         if not self.errors:
             try:
                 self._judge()
@@ -148,7 +163,7 @@ class ScheduleForm(_ModelForm):
         return cleaned
 
     def given(self) -> dict[str, Any]:
-        """What ``schedules.register`` is called with, or ``schedules.update``."""
+        """What ``define`` is called with, or ``amend``."""
         cleaned = self.cleaned_data
         wanted = set(self.fields) if self.row is None else set(self.changed_data)
         found = {name: cleaned[name] for name in wanted - WHAT}
@@ -176,6 +191,7 @@ class ScheduleForm(_ModelForm):
                 raise ValueError(f"name: {gettext('There is a schedule of that name.')}")
         if definition.task is not None and (database := database_of(definition.task)) != self.using:
             raise ValueError(f"task: its jobs are in the database {database!r}, not in {self.using!r}.")
+        self.definition = definition
 
     def _blame(self, message: str) -> None:
         """The field that the message begins with."""

@@ -7,26 +7,27 @@ from typing import TYPE_CHECKING, Any
 
 from django.utils.translation import gettext as _
 
-from alkstore_django.models import ScheduledTask, ScheduleOptions, ScheduleRow
+from alkstore_django.models import ScheduledTask
 
 if TYPE_CHECKING:
     from alkstore_django.schedules import Schedule
 
-COLUMNS = [field.attname for field in ScheduledTask._meta.concrete_fields]
-OPTIONS = [field.attname for field in ScheduleOptions._meta.concrete_fields][1:]
 
+def attach(rows: Sequence[Any], using: str) -> list[Any]:
+    """Give each row its ``schedule``, and its ``stored`` form, by one query for all of them; without those
+    that are gone by now.
 
-def attach(rows: Sequence[Any], using: str) -> Sequence[Any]:
-    """Give each row its ``schedule``, and its ``stored`` form, by one query for all of them."""
+    Nothing of it is what the row was read with: if somebody changes a schedule between two statements, its
+    old expression beside its new options looks like that of another program.
+    """
     from alkstore_django.schedules import Schedule  # the backport may be missing, and a check has to say so
 
-    beside = ScheduleOptions.objects.using(using).in_bulk([row.pk for row in rows])
+    found = ScheduledTask.objects.db_manager(using).named([row.pk for row in rows])
     for row in rows:
-        options = beside.get(row.pk)
-        values = [None] * len(OPTIONS) if options is None else [getattr(options, name) for name in OPTIONS]
-        row.stored = ScheduleRow.from_row([*(getattr(row, name) for name in COLUMNS), *values])
-        row.schedule = Schedule.of(row.stored)
-    return rows
+        # A name that is no text, which SQLite may hold, finds nothing, and shows as it was read.
+        row.stored = found.get(row.pk) or (row.alone if "\\x" in row.pk else None)
+        row.schedule = None if row.stored is None else Schedule.of(row.stored)
+    return [row for row in rows if row.stored is not None]
 
 
 def described(schedule: Schedule) -> str:

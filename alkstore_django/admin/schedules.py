@@ -9,9 +9,10 @@ from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.options import ModelAdmin
 from django.contrib.admin.utils import flatten_fieldsets
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import QuerySet
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from alkstore_django.models import ScheduledTask
@@ -52,12 +53,16 @@ EDITED: Any = (
 )
 
 
-class Overtaken(Exception):
-    """Somebody else has changed the schedule since its form was judged."""
+TRIES = 3
+"""How often a form is judged while somebody is quicker each time."""
+
+
+class Quicker(Exception):
+    """What somebody else has done since the form was judged does not go with it."""
 
 
 class ScheduleList(ChangeList):
-    """Each row with its options."""
+    """Each row with its options; without those that somebody deletes while the list is made."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -96,7 +101,7 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
     def _is_ours(self, row: Any) -> bool:
         if not hasattr(row, "schedule"):
             attach([row], self.using)
-        return bool(row.schedule.owner == "admin")
+        return row.schedule is not None and bool(row.schedule.owner == "admin")
 
     # -- pages ------------------------------------------------------------------------------------
 
@@ -105,7 +110,7 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
 
     def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
         row = super().get_object(request, object_id, from_field)
-        return row if row is None else attach([row], self.using)[0]
+        return next(iter(attach([] if row is None else [row], self.using)), None)
 
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         if obj is None:
@@ -124,33 +129,52 @@ class ScheduleAdmin(ScheduleColumns, ScheduleActions):
         return type("ScheduleForm", (ScheduleForm,), {"using": self.using, "row": row})
 
     def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
-        from alkstore_django import schedules
+        from alkstore_django import schedule_changes, schedule_updates
 
         try:
             if change:
-                schedules.update(obj.name, **form.given(), using=self.using)
+                schedule_updates.amend(self.using, obj.name, form.given(), form.row)
             else:
-                schedules.register(**form.given(), using=self.using)
+                schedule_changes.add(self.using, form.definition, "admin")
         except ValueError as error:
-            raise Overtaken(str(error)) from error
+            raise Quicker(str(error).removeprefix("name: ")) from error
 
     def delete_model(self, request: HttpRequest, obj: Any) -> None:
-        from alkstore_django import schedules
+        from alkstore_django import schedule_updates
+        from alkstore_django.schedules import NameTaken
 
-        schedules.unregister(obj.name, using=self.using)
+        try:
+            if schedule_updates.remove(self.using, obj.name):
+                return
+            text = gettext("There is no schedule %(name)r any more.")
+        except NameTaken:
+            text = gettext("The schedule %(name)r is not the admin's any more, and stays.")
+        raise Quicker(text % {"name": obj.name})  # which takes the line out of the log again
 
-    def delete_queryset(self, request: HttpRequest, queryset: QuerySet[Any]) -> None:
-        for row in queryset:
-            self.delete_model(request, row)
+    def delete_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return super().delete_view(request, *args, **kwargs)
+        except Quicker as error:
+            return self._back(request, str(error))
 
     def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
-        try:
-            return super().changeform_view(request, *args, **kwargs)
-        except Overtaken as error:
-            self.message_user(request, display.storable(str(error)), messages.ERROR)
-            opts = self.opts
-            name = f"admin:{opts.app_label}_{opts.model_name}_changelist"
-            return HttpResponseRedirect(reverse(name, current_app=self.admin_site.name))
+        """A form that somebody has overtaken is judged again: it then says beside which field."""
+        for left in reversed(range(TRIES)):
+            try:
+                return super().changeform_view(request, *args, **kwargs)
+            except Quicker as error:
+                quicker = error
+            except PermissionDenied:  # it has another owner by now
+                if left == TRIES - 1:
+                    raise
+                break
+        return self._back(request, str(quicker))
+
+    def _back(self, request: HttpRequest, text: str) -> HttpResponse:
+        """To the list, with a message."""
+        self.message_user(request, display.storable(text), messages.ERROR)
+        name = f"admin:{self.opts.app_label}_{self.opts.model_name}_changelist"
+        return HttpResponseRedirect(reverse(name, current_app=self.admin_site.name))
 
     def render_change_form(
         self,

@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from alkstore_django.sql import tables
 from alkstore_django.sql.scheduling import OPTIONS, ROW
 
-from .base import SQLManager
+from .base import SQLManager, chunks, placeholders
 from .fields import LenientTextField, NameField, number, readable
 
 FOREIGN = "foreign"
@@ -112,6 +112,14 @@ class ScheduleManager(SQLManager):
     def row(self, name: str) -> ScheduleRow | None:
         return next(iter(self._rows(self.dialect.schedule, name=name)), None)
 
+    def named(self, names: Sequence[str]) -> dict[str, ScheduleRow]:
+        """Those that are there, by name; each with the options that it had at the same time."""
+        found: dict[str, ScheduleRow] = {}
+        for chunk in chunks(names):
+            marks, params = placeholders(chunk)
+            found |= {row.name: row for row in self._rows(self.dialect.named_schedules(marks), **params)}
+        return found
+
     def written(self, name: str) -> ScheduleRow:
         """What this transaction has written, or locked: until it ends nobody can delete it."""
         (row,) = self._rows(self.dialect.schedule, name=name)
@@ -120,7 +128,7 @@ class ScheduleManager(SQLManager):
     def lock(self, name: str) -> ScheduleRow | None:
         """Keep others from changing and firing it until this transaction ends."""
         self.fetch(self.dialect.lock_schedule, {"name": name})
-        return self.row(name)
+        return next(iter(self._rows(self.dialect.locked_schedule, name=name)), None)
 
     def due(self, now: int, n: int) -> list[ScheduleRow]:
         return self._rows(self.dialect.due_schedules, now=now, n=n)
@@ -213,6 +221,11 @@ class ScheduledTask(models.Model):
 
     def __str__(self) -> str:
         return str(self.name)
+
+    @property
+    def alone(self) -> ScheduleRow:
+        """What was read of it, as if it had no options."""
+        return ScheduleRow.from_row([*(getattr(self, name) for name in ROW), *[None] * len(OPTIONS)])
 
 
 class ScheduleOptions(models.Model):

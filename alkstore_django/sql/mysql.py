@@ -88,6 +88,12 @@ class MySQLDialect(Dialect):
         values = (f"{name} = IF(stamp IN ({stamps}), VALUES({name}), {name})" for name in _TAKEN)
         return f"{self._keys(rows)} ON DUPLICATE KEY UPDATE {', '.join(values)}"
 
+    @property
+    def locked_schedule(self) -> str:
+        # In a REPEATABLE READ of the caller's a plain read would answer what was there when that began, and
+        # who writes it back takes back what others have changed.
+        return f"{self.schedule}{self.for_update}"
+
     read_uncommitted = "SET TRANSACTION ISOLATION LEVEL READ UNCOMMITTED"
 
     # Plain column indexes: expression indexes are skipped silently on MariaDB.

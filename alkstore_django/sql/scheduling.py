@@ -40,9 +40,17 @@ class Scheduling(Clauses):
     def schedule(self) -> str:
         return f"{self._schedules} WHERE s.name = %(name)s"
 
+    def named_schedules(self, keys: str) -> str:
+        return f"{self._schedules} WHERE s.name IN ({keys})"
+
     @property
     def lock_schedule(self) -> str:
         return f"SELECT 1 FROM {SCHEDULES} WHERE name = %(name)s{self.for_update}"
+
+    @property
+    def locked_schedule(self) -> str:
+        """``schedule``, once its row is locked."""
+        return self.schedule
 
     @property
     def due_schedules(self) -> str:

@@ -8,12 +8,12 @@ from html import unescape
 from typing import Any
 
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import DELETION, LogEntry
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from alkstore_django import declarations, schedules
+from alkstore_django import declarations, schedule_updates, schedules
 from alkstore_django.admin import schedule_actions
 from alkstore_django.models import Job, ScheduledTask, ScheduleOptions
 from tests import factories
@@ -339,7 +339,7 @@ def test_somebody_was_quicker(admin_client: Client, monkeypatch: pytest.MonkeyPa
     def gone(*args: Any, **kwargs: Any) -> None:
         raise ValueError("There is no schedule 'nightly'.")
 
-    monkeypatch.setattr(schedules, "update", gone)
+    monkeypatch.setattr(schedule_updates, "amend", gone)
     assert told(edit(admin_client, "nightly", priority="1")) == ["There is no schedule 'nightly'."]
 
 
@@ -349,7 +349,8 @@ def test_what_others_own_cannot_be_changed(admin_client: Client, owner: str) -> 
     before = schedules.get("x")
     assert admin_client.post(url("x"), {**NEW, "name": "x"}).status_code == 403
     assert admin_client.post(url("x", "delete"), {"post": "yes"}).status_code == 403
-    operate(admin_client, "delete_selected", "x", post="yes")
+    answer = told(operate(admin_client, "delete_selected", "x", confirmed="yes"))
+    assert answer == ["1 stays: it belongs to the code, the settings or another program."]
     assert schedules.get("x") == before
 
 
@@ -357,7 +358,13 @@ def test_deleting(admin_client: Client) -> None:
     for name in ("one", "two", "three", "kept"):
         nightly(name)
     assert admin_client.post(url("one", "delete"), {"post": "yes"}).status_code == 302
-    operate(admin_client, "delete_selected", "two", "three", post="yes")
+    question = operate(admin_client, "delete_selected", "two", "three").content.decode()
+    assert "These schedules are to be deleted." in question and len(schedules.list()) == 3
+    answer = operate(admin_client, "delete_selected", "two", "three", confirmed="yes")
+    assert told(answer) == ["2 schedules were deleted."]
+    assert sorted(LogEntry.objects.values_list("object_id", "action_flag")) == [
+        (name, DELETION) for name in ("one", "three", "two")
+    ]
     assert [each.name for each in schedules.list()] == ["kept"]
     assert list(ScheduleOptions.objects.values_list("pk", flat=True)) == ["kept"]
 
@@ -473,7 +480,7 @@ def test_looking_only() -> None:
     assert 'name="expression"' not in text
     assert "operation-form" not in text
     for action in ("pause", "resume", "run", "delete_selected"):
-        operate(looker, action, "nightly", confirmed="yes", post="yes")
+        operate(looker, action, "nightly", confirmed="yes")
     assert looker.get(f"{SCHEDULES}add/").status_code == 403
     assert looker.post(f"{SCHEDULES}add/", NEW).status_code == 403
     assert looker.post(url("nightly"), NEW).status_code == 403

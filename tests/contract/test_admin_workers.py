@@ -11,6 +11,7 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from alkstore_django.admin import pauses as admin_pauses
 from alkstore_django.models import QueueControl, WorkerProcess
 from alkstore_django.pauses import paused
 from alkstore_django.queues import Queue
@@ -89,6 +90,18 @@ def test_nonsense_is_refused(admin_client: Client, data: dict[str, str], message
     assert paused() == []
 
 
+def test_a_pause_that_is_replaced_is_told(admin_client: Client) -> None:
+    """Whoever wanted it to last is not there to say so."""
+    Queue("mail").pause(by="deploy")
+    for data, message in (
+        ({"queue": "mail", "for_": "10m"}, "until it is resumed, by deploy: that pause is replaced."),
+        ({"queue": "mail"}, "by admin: that pause is replaced."),
+        ({"queue": "bulk"}, None),
+    ):
+        text = unescape(admin_client.post(f"{PAUSES}add/", data, follow=True).content.decode())
+        assert (message in text) if message else ("is replaced" not in text)
+
+
 def test_a_user_whose_name_is_none_elsewhere(client: Client) -> None:
     client.force_login(User.objects.create_superuser("odd\nname"))
     assert client.post(f"{PAUSES}add/", {"queue": "mail"}).status_code == 302
@@ -110,6 +123,21 @@ def test_resume(admin_client: Client) -> None:
         ("mail", "Resumed."),
         ("bulk", "Resumed."),
     }
+
+
+def test_resume_of_what_is_not_paused_any_more(admin_client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("a", "b", "c"):
+        Queue(name).pause()
+    Queue("b").resume()
+    assert resume(admin_client, "a", "b", "nobody") == 302
+    text = page(admin_client, PAUSES)
+    assert "1 queue was resumed." in text and "2 queues were not paused any more." in text
+    monkeypatch.setattr(admin_pauses, "AT_ONCE", 1)
+    Queue("d").pause()
+    assert resume(admin_client, "c", "d") == 302
+    text = page(admin_client, PAUSES)
+    assert "1 queue was resumed." in text and "More than 1 were selected: the rest is as it was." in text
+    assert [pause.queue for pause in paused()] == ["d"]
 
 
 def test_permissions(client: Client) -> None:

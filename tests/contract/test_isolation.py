@@ -9,9 +9,12 @@ from typing import Any
 import pytest
 from django.db import OperationalError, connection, connections, transaction
 
+from alkstore_django import schedules
 from alkstore_django.models import Job
 from alkstore_django.models.base import in_transaction
 from alkstore_django.queues import Queue
+from tests.app import tasks
+from tests.contract.test_races import together
 from tests.factories import ask
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.only("postgresql", "mysql")]
@@ -94,3 +97,18 @@ def test_every_operation_works(queue: Queue) -> None:
     assert queue.cancel(ids[3])
     assert queue.ack_batch(queue.claim_batch("w", 9)) == 2
     assert (queue.sweep_expired(), queue.sweep_exhausted(), queue.next_claim_at()) == (0, 0, 0)
+
+
+@pytest.mark.only("mysql")  # PostgreSQL refuses to change what the caller has seen otherwise
+def test_what_others_have_changed_since_the_caller_began_is_kept(queue: Queue) -> None:
+    schedules.register("s", "30 2 * * *", tasks.nothing, timezone="UTC")
+    ask("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    if ask("SHOW VARIABLES LIKE 'innodb_snapshot_isolation'"):
+        ask("SET SESSION innodb_snapshot_isolation = OFF")  # or it refuses, too
+    with transaction.atomic():
+        assert [each.priority for each in schedules.list()] == [0]
+        together(lambda: schedules.update("s", expression="1 1 * * *", priority=3))
+        schedules.update("s", priority=0)
+        schedules.update("s", overlap=False)
+    (found,) = schedules.list()
+    assert (found.expression, found.priority, found.overlap) == ("1 1 * * *", 0, False)

@@ -218,7 +218,9 @@ def test_what_died_while_nobody_knew_that_it_is_to_be_skipped() -> None:
     assert deliver_all(box) == [("k", 2)]
 
 
-@pytest.mark.parametrize("how", ["cancelled", "acked by another program", "dead and deleted"])
+@pytest.mark.parametrize(
+    "how", ["cancelled", "acked by another program", "dead and deleted", "dead and cancelled"]
+)
 def test_a_sweep_finds_a_line_that_did_not_move_on(how: str) -> None:
     box = declare()
     box.enqueue_many([1, 2], keys=["k", "k"])
@@ -230,7 +232,12 @@ def test_a_sweep_finds_a_line_that_did_not_move_on(how: str) -> None:
     else:
         broken.append(1)
         drain(queue=box.queue_name)
-        DeadJob.objects.all().delete()
+        if how == "dead and deleted":
+            DeadJob.objects.all().delete()
+        else:
+            with transaction.atomic():
+                queues.requeue([first])
+                assert queues.cancel(first)
     assert run_at(box) == [1]
     assert event_lines.sweep("default", 0, []) == (0, 1)
     assert deliver_all(box) == [("k", 2)]
