@@ -68,12 +68,13 @@ class Process:
 
         On a server such a transaction lasts ten seconds more, in an SQLite file as long as the process.
         """
-        while True:
+        for _ in range(round(PATIENCE)):
             with transaction.atomic():
                 self.send(signal.SIGSTOP)
             if comes_true(_no_job_is_locked, 0.5):  # others lock them for moments only
                 return
             self.send(signal.SIGCONT)
+        raise AssertionError(f"in a transaction whenever it is stopped\n{self}")
 
     def send(self, number: signal.Signals) -> None:
         self._popen.send_signal(number)
