@@ -58,7 +58,7 @@ def test_it_sleeps_until_the_next_boundary_and_never_long(scheduler: Scheduler) 
 
 def test_a_clock_that_jumps(scheduler: Scheduler) -> None:
     """Forward is a time that was missed; back is a time that comes again, and fires nothing twice."""
-    made("s", "* * * * *", due=db_now() - timedelta(days=1))
+    made("s", "@every 1m", due=db_now() - timedelta(days=1))  # the last is now, and the next in a minute
     passes(scheduler, 2)
     assert (jobs(), at("s").skipped) == (1, 1440)
     set_next("s", db_now() + timedelta(days=1))  # as it looks when the clock was set back by a day
@@ -86,7 +86,7 @@ def test_it_does_not_fire_when_its_lock_was_taken_away(scheduler: Scheduler) -> 
 
 
 def test_it_heals_what_it_can_when_it_begins_to_lead(scheduler: Scheduler) -> None:
-    made()
+    made(expression="@daily")
     ScheduleOptions.objects.update(timezone="Mars/Base")
     schedules.tick(BASE)
     assert at().problem
