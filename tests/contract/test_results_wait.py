@@ -22,10 +22,15 @@ from alkstore_django.turns import Outcome, Verdict
 from tests import factories
 from tests.contract import tasks
 from tests.contract.clerk import NO, settle
-from tests.contract.watching import is_watched, meanwhile, watchers
+from tests.contract.watching import is_watched, meanwhile, no_watcher_yet, watchers
 from tests.processes import wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+__all__ = ["no_watcher_yet"]
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
+    pytest.mark.usefixtures("no_watcher_yet"),
+]
 
 Waits = Callable[..., Any]
 
@@ -316,8 +321,9 @@ def test_it_is_told_and_does_not_look_in_between(queue: Queue, monkeypatch: pyte
     saved = looks.saved
 
     def count(using: str, ids: Any) -> set[int]:
-        asked.append(len(ids))
-        return saved(using, ids)
+        found = saved(using, ids)
+        asked.append(len(ids))  # when it has read: what is saved from now on is for the next one
+        return found
 
     monkeypatch.setattr(looks, "saved", count)
     job_id, other = queue.enqueue(1), queue.enqueue(2)

@@ -26,10 +26,15 @@ from alkstore_django.runtime import waiting, watcher
 from tests import factories
 from tests.contract import tasks
 from tests.contract.clerk import NO, settle
-from tests.contract.watching import is_watched, meanwhile, waiters, watchers
+from tests.contract.watching import is_watched, meanwhile, no_watcher_yet, waiters, watchers
 from tests.processes import wait_until
 
-pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "other"])
+__all__ = ["no_watcher_yet"]
+
+pytestmark = [
+    pytest.mark.django_db(transaction=True, databases=["default", "other"]),
+    pytest.mark.usefixtures("no_watcher_yet"),
+]
 
 Waits = Callable[..., Any]
 
@@ -255,8 +260,9 @@ def count_looks(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     asked: list[int] = []
 
     def live(using: str, ids: Any) -> set[int]:
-        asked.append(len(ids))
-        return looks_live(using, ids)
+        found = looks_live(using, ids)
+        asked.append(len(ids))  # when it has read: what ends from now on is for the next one
+        return found
 
     looks_live = looks.live
     monkeypatch.setattr(looks, "live", live)

@@ -7,16 +7,25 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 from django.db import connections
 
 from alkstore_django.runtime import watcher
 from tests.processes import wait_until
 
 
+@pytest.fixture
+def no_watcher_yet() -> None:
+    """Those of the tests before may take a moment to end: no coroutine waits for that."""
+    wait_until(lambda: watchers() == [], what="the watchers of the tests before end")
+
+
 def is_watched(using: str = "default") -> bool:
-    """Whether somebody waits, and was looked for at least once."""
+    """Whether somebody waits, and was looked for at least once: the watcher sleeps after that."""
     found = watcher._watchers.get(using)
-    return found is not None and found.thread.is_alive() and bool(found._guests) and not found._fresh
+    if found is None or not (found.thread.is_alive() and found._guests):
+        return False
+    return found._inbox._is_asleep and not found._fresh
 
 
 def waiters() -> int:
