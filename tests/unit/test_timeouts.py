@@ -57,19 +57,17 @@ def test_code_in_time(watch: Watch) -> None:
 
 
 def test_without_a_limit_there_is_no_watch(watch: Watch) -> None:
-    before = threading.active_count()
     assert call_within(watch, None, None, lambda: "done") == "done"
-    assert threading.active_count() == before
+    assert watch._thread is None
 
 
 def test_its_thread_ends_with_it(stuck: list[Any]) -> None:
     """Also when it is closed in the very moment in which the thread has looked whether it is."""
-    before = set(threading.enumerate())
     for _ in range(500):
         watch = Watch(stuck.append)
         watch.set(Alarm(60, lambda: None, None))
         watch.close()
-        assert set(threading.enumerate()) == before
+        assert watch._thread is not None and not watch._thread.is_alive()
 
 
 def test_code_that_is_late(watch: Watch, stuck: list[Any]) -> None:
