@@ -375,12 +375,13 @@ def test_in_a_test_case_without_a_timeout() -> None:
 @pytest.mark.django_db(transaction=False)
 def test_coroutines_in_a_test_case() -> None:
     async def act() -> list[Any]:
-        async with alisten("a", timeout=0.3) as heard:
+        async with alisten("a", timeout=PATIENCE) as heard, alisten("a", timeout=0.3) as brief:
             first = asyncio.ensure_future(anext(heard))
             await asyncio.sleep(0.05)
             await notifications.anotify("a", 1)
-            await first
+            assert (await first).payload == 1
             await notifications.anotify("a", 2)
-            return [each.payload async for each in heard]
+            assert (await anext(heard)).payload == 2
+            return [each.payload async for each in brief]
 
-    assert run(act) == [2]
+    assert run(act) == [1, 2]

@@ -112,8 +112,9 @@ def test_pauses_grow_and_end_in_time() -> None:
     assert list(lock_waiting._pauses(0)) == []
 
 
-def test_who_waits_only_looks_while_it_is_held() -> None:
+def test_who_waits_only_looks_while_it_is_held(monkeypatch: pytest.MonkeyPatch) -> None:
     """On SQLite each try that writes would take the lock of the file."""
+    monkeypatch.setattr(lock_waiting, "_pauses", lambda seconds: iter([0.01] * 5))
     with lock("l"), CaptureQueriesContext(connection) as captured, pytest.raises(LockHeld):
         lock("l", wait=1).acquire()
     queries = [query["sql"] for query in captured.captured_queries]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -43,11 +44,18 @@ def test_what_is_paused_is_not_wished_for(plan: Plan, monkeypatch: pytest.Monkey
     assert wished(plan) == ["mail", "bulk"]
 
 
-def test_it_looks_every_half_second_at_most(plan: Plan, django_assert_num_queries: Any) -> None:
+def test_it_looks_every_half_second_at_most(
+    plan: Plan, django_assert_num_queries: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = SimpleNamespace(monotonic=lambda: 100.0)
+    monkeypatch.setattr(pausing, "time", clock)
     pauses = Pauses("default", plan)
     with django_assert_num_queries(1):
         for _ in range(10):
             pauses.look()
+    clock.monotonic = lambda: 100.0 + EVERY
+    with django_assert_num_queries(1):
+        pauses.look()
 
 
 def test_a_worker_waits_for_the_end_of_a_pause_only_while_there_is_one(plan: Plan) -> None:
