@@ -5,6 +5,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from alkstore_django.queues import Queue
 from tests import factories
@@ -12,6 +13,12 @@ from tests.flushing import delete_on_postgresql, keep_what_migrate_makes
 from tests.settings import DB
 
 ALL = {"sqlite", "postgresql", "mysql"}
+
+# How long an example takes says how busy the machine is. The rest is as hypothesis has it, here or in CI.
+settings.register_profile(
+    "busy machine", settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.load_profile("busy machine")
 
 
 def pytest_configure(config: pytest.Config) -> None:
