@@ -70,7 +70,8 @@ class Process:
         """
         for _ in range(round(PATIENCE)):
             with transaction.atomic():
-                self.send(signal.SIGSTOP)
+                self.send(signal.SIGSTOP)  # which returns before the process stands still
+                wait_until(lambda: is_stopped(self.pid), self, what="it stands still")
             if comes_true(_no_job_is_locked, 0.5):  # others lock them for moments only
                 return
             self.send(signal.SIGCONT)
@@ -213,6 +214,15 @@ def is_alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+def is_stopped(pid: int) -> bool:
+    """Whether each thread of the process has been stopped by SIGSTOP."""
+    try:
+        tasks = [(task / "stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    except (FileNotFoundError, ProcessLookupError):  # one has just ended
+        return False
+    return {stat.rpartition(")")[2].split()[0] for stat in tasks} == {"T"}
 
 
 def descendants(pid: int) -> list[int]:

@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db import transaction
 from django.utils import timezone
 
 from alkstore_django import queues
@@ -17,6 +18,7 @@ from tests.interop import honker, tasks
 from tests.interop.honker import HonkerQueue
 from tests.interop.processes import finished, stop, wait_for
 from tests.interop.shared import SharedFile
+from tests.processes import is_stopped
 
 
 @pytest.fixture
@@ -107,7 +109,9 @@ def test_honkers_worker_does_not_know_our_task_and_we_requeue_and_run_it(
     assert seen is not None
     assert seen.last_error is not None
     assert (seen.state, seen.last_error[:31]) == ("dead", "unknown task: 'shop.only_ours'.")
-    honker_worker.send_signal(signal.SIGSTOP)  # or it would take the job again
+    with transaction.atomic():  # it has none of its own then, in which it would keep the file locked
+        honker_worker.send_signal(signal.SIGSTOP)  # or it would take the job again
+        wait_for(lambda: is_stopped(honker_worker.pid), "honker's worker to stand still")
     try:
         assert queues.requeue([int(result.id)]) == {int(result.id): int(result.id)}
         shared.manage("alkworker", "--batch")
