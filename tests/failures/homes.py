@@ -16,6 +16,7 @@ from django.core.management import call_command
 from django.db import OperationalError, connections
 
 from tests.failures.servers import MariaDB, PostgreSQL, Server
+from tests.processes import wait_until
 
 NAME = "home"
 
@@ -100,9 +101,11 @@ class Home:
         if self.vendor == "mysql":
             self.server.execute(f"SET GLOBAL wait_timeout = {28800 if seconds is None else seconds}")
             return
-        self.server.execute(
-            f"ALTER SYSTEM SET idle_session_timeout = '{seconds or 0}s'", "SELECT pg_reload_conf()"
-        )
+        limit = f"{seconds}s" if seconds else "0"
+        self.server.execute(f"ALTER SYSTEM SET idle_session_timeout = '{limit}'", "SELECT pg_reload_conf()")
+        # One that is idle takes it over with its next statement: for those that come now it is there first.
+        show = "SHOW idle_session_timeout"
+        wait_until(lambda: self.server.execute(show) == [(limit,)], what="the server has read it")
 
     def create(self) -> None:
         name = self.settings["NAME"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import time
@@ -69,16 +70,19 @@ def test_idle_sessions_are_cut(
     home: Home, workers: Workers, journal: Journal, gate: Path, age: int | None
 ) -> None:
     """By the server or something before it: what a long task has done is settled all the same."""
-    # The bell on MariaDB asks every second: its session is idle for long enough by luck only.
-    quiet = ["--no-listen"] if home.vendor == "mysql" else []
     home.cut_idle_sessions(1)
     try:
-        worker = workers.ready("--threads", 1, "--interval", 4, *quiet, **home.reached(CONN_MAX_AGE=age))
+        worker = workers.ready("--threads", 1, "--interval", 4, **home.reached(CONN_MAX_AGE=age))
         first = int(tasks.write_group.enqueue(journal.path, "first").id)
         held = int(tasks.hold.enqueue(journal.path, "held", str(gate)).id)
         workers.wait_until(lambda: "start held" in journal.lines, "a task runs")
+        worker.freeze()  # what asks every second is idle for long enough by luck only
         cut = home.session_ids()
-        workers.wait_until(lambda: not cut & home.session_ids(), "all sessions of the worker are cut")
+        if home.vendor == "postgresql":  # which does not always count from the end of a pipeline
+            workers.wait_until(lambda: cut - home.session_ids(), "sessions of the worker are cut")
+            home.end_sessions()
+        workers.wait_until(lambda: not home.session_ids(), "all sessions of the worker are cut")
+        worker.send(signal.SIGCONT)
         gate.touch()
         last = int(tasks.write_group.enqueue(journal.path, "last").id)
         workers.wait_until(lambda: not live(), "everything is done")
