@@ -20,9 +20,10 @@ def checked(kind: str, value: object) -> str:
         raise ValueError(f"A {kind} name has 1 to {MAX_LENGTH} characters, this has {len(value)}.")
     if value != value.strip():
         raise ValueError(f"The {kind} name {value!r} begins or ends with white space.")
-    for character in () if value.isprintable() else value:
-        if unicodedata.category(character) in ("Cc", "Cs"):
-            raise ValueError(f"The {kind} name {value!r} holds the control character {character!r}.")
+    if not value.isprintable():  # or it holds none of these
+        for character in value:
+            if unicodedata.category(character) in ("Cc", "Cs"):
+                raise ValueError(f"The {kind} name {value!r} holds the control character {character!r}.")
     return str(value)
 
 

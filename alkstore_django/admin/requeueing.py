@@ -27,7 +27,7 @@ from . import display
 from .base import ReadOnlyAdmin
 
 AT_ONCE = 1_000
-"""Dead letters that one request requeues at most: each is a transaction."""
+"""Dead letters that one request requeues at most, in transactions of ``reviving.BATCH``."""
 
 SHOWN = 20
 """Dead letters that the confirmation names."""
